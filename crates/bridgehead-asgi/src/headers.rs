@@ -1,0 +1,148 @@
+//! What an application may put into the head of a response.
+//!
+//! Not what the server adds (`date`, `server`, the framing) and not how a head is written.
+//!
+//! Invariant: no header here can end its line, frame the body or manage the connection. Those that try to frame or
+//! manage are dropped, for the server decides both; `content-length` alone is a promise the application makes.
+
+use http::header::CONTENT_LENGTH;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+
+use crate::misuse::{Excerpt, Misuse};
+
+/// Status and headers of a response, judged as they come.
+#[derive(Debug, Clone)]
+pub struct ResponseHead {
+    parts: ResponseParts,
+}
+
+/// A judged head, taken apart.
+#[derive(Debug, Clone)]
+pub struct ResponseParts {
+    /// Status of the response, 200 to 999.
+    pub status: StatusCode,
+    /// Its headers, in the order in which their names first came.
+    pub headers: HeaderMap,
+    /// Its `content-length`, which `headers` holds too.
+    pub declared: Option<u64>,
+    /// True if the application asked by `connection: close` that this response be the connection's last.
+    pub close: bool,
+}
+
+impl ResponseHead {
+    /// A head of this status, without headers.
+    pub fn new(status: i64) -> Result<Self, Misuse> {
+        if (100..200).contains(&status) {
+            return Err(Misuse::InformationalStatus { came: status });
+        }
+        let status = u16::try_from(status)
+            .ok()
+            .and_then(|code| StatusCode::from_u16(code).ok())
+            .ok_or(Misuse::BadStatus { came: status })?;
+        Ok(Self { parts: ResponseParts { status, headers: HeaderMap::new(), declared: None, close: false } })
+    }
+
+    /// Judges a header and adds it. Blanks around the value are trimmed, as any recipient would.
+    pub fn header(&mut self, name: &[u8], value: &[u8]) -> Result<(), Misuse> {
+        let name = judge_name(name)?;
+        let value = judge_value(&name, value)?;
+        match name.as_str() {
+            "content-length" => self.declare(&value),
+            "connection" => {
+                self.parts.close |= asks_to_close(&value);
+                Ok(())
+            }
+            // RFC 9110 §7.6.1: these belong to one connection, and the connection is the server's. `trailer`
+            // announces fields that never come, as ASGI's trailers extension is not offered.
+            "keep-alive" | "proxy-connection" | "te" | "trailer" | "transfer-encoding" | "upgrade" => Ok(()),
+            _ => self.append(name, value),
+        }
+    }
+
+    /// Status of the response.
+    pub fn status(&self) -> StatusCode {
+        self.parts.status
+    }
+
+    /// Length of the body, if the application declared it.
+    pub fn declared(&self) -> Option<u64> {
+        self.parts.declared
+    }
+
+    /// True if the application asked that this response be the connection's last.
+    pub fn wants_close(&self) -> bool {
+        self.parts.close
+    }
+
+    /// Takes the head apart.
+    pub fn into_parts(self) -> ResponseParts {
+        self.parts
+    }
+
+    fn declare(&mut self, value: &HeaderValue) -> Result<(), Misuse> {
+        let second = parse_length(value.as_bytes())?;
+        // RFC 9110 §8.6: a 204 has no `content-length`. One that is well formed is dropped, not refused:
+        // frameworks write `content-length: 0` on everything.
+        if self.parts.status == StatusCode::NO_CONTENT {
+            return Ok(());
+        }
+        match self.parts.declared {
+            Some(first) if first != second => Err(Misuse::TwoContentLengths { first, second }),
+            Some(_) => Ok(()),
+            None => {
+                self.append(CONTENT_LENGTH, HeaderValue::from(second))?;
+                self.parts.declared = Some(second);
+                Ok(())
+            }
+        }
+    }
+
+    fn append(&mut self, name: HeaderName, value: HeaderValue) -> Result<(), Misuse> {
+        let held = self.parts.headers.len();
+        // A map has 2^15 slots; `append` would panic beyond.
+        match self.parts.headers.try_append(name, value) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(Misuse::TooManyHeaders { held }),
+        }
+    }
+}
+
+fn judge_name(name: &[u8]) -> Result<HeaderName, Misuse> {
+    if name.starts_with(b":") {
+        return Err(Misuse::PseudoHeader { name: Excerpt::of(name) });
+    }
+    HeaderName::from_bytes(name).map_err(|_| Misuse::BadHeaderName { name: Excerpt::of(name) })
+}
+
+fn judge_value(name: &HeaderName, value: &[u8]) -> Result<HeaderValue, Misuse> {
+    HeaderValue::from_bytes(trim_blanks(value)).map_err(|_| {
+        let at = value.iter().position(|byte| byte.is_ascii_control() && *byte != b'\t').unwrap_or_default();
+        let byte = value.get(at).copied().unwrap_or_default();
+        Misuse::BadHeaderValue { name: Excerpt::of(name), byte, at }
+    })
+}
+
+/// Trims what RFC 9110 §5.5 calls optional whitespace. `trim_ascii` would trim a line's end too, and so let it
+/// pass.
+fn trim_blanks(mut value: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = value {
+        value = rest;
+    }
+    value
+}
+
+/// Reads RFC 9110 §8.6's `1*DIGIT`; `parse` alone would take a sign.
+fn parse_length(value: &[u8]) -> Result<u64, Misuse> {
+    Some(value)
+        .filter(|value| value.iter().all(u8::is_ascii_digit))
+        .and_then(|digits| std::str::from_utf8(digits).ok())
+        .and_then(|digits| digits.parse().ok())
+        .ok_or_else(|| Misuse::BadContentLength { came: Excerpt::of(value) })
+}
+
+fn asks_to_close(value: &HeaderValue) -> bool {
+    value
+        .as_bytes()
+        .split(|byte| *byte == b',')
+        .any(|token| trim_blanks(token).eq_ignore_ascii_case(b"close"))
+}

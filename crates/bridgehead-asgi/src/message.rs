@@ -1,0 +1,120 @@
+//! The messages an application may send, by their type.
+//!
+//! Not their contents, which the bridge converts, nor whether they are due, which the machines know.
+//!
+//! Invariant: `from_type` and `name` are each other's inverse.
+
+use crate::misuse::{Excerpt, Misuse};
+
+const HTTP: &str = "`http.response.start` or `http.response.body`";
+const LIFESPAN: &str = "`lifespan.startup.complete`, `lifespan.startup.failed`, `lifespan.shutdown.complete` or \
+                        `lifespan.shutdown.failed`";
+
+/// All that can be sent in a scope of any type: to tell a message astray from one that does not exist.
+const KNOWN: [&str; 11] = [
+    "http.response.start",
+    "http.response.body",
+    "websocket.accept",
+    "websocket.send",
+    "websocket.close",
+    "websocket.http.response.start",
+    "websocket.http.response.body",
+    "lifespan.startup.complete",
+    "lifespan.startup.failed",
+    "lifespan.shutdown.complete",
+    "lifespan.shutdown.failed",
+];
+
+/// What an application may send in an `http` scope.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HttpMessage {
+    /// `http.response.start`: status and headers.
+    Start,
+    /// `http.response.body`: a piece of the body, maybe the last.
+    Body,
+}
+
+impl HttpMessage {
+    /// The message of this type.
+    pub fn from_type(came: &str) -> Result<Self, Misuse> {
+        match came {
+            "http.response.start" => Ok(Self::Start),
+            "http.response.body" => Ok(Self::Body),
+            _ => Err(refuse(came, HTTP)),
+        }
+    }
+
+    /// The type of this message.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Start => "http.response.start",
+            Self::Body => "http.response.body",
+        }
+    }
+}
+
+/// What an application may send in a `lifespan` scope.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LifespanMessage {
+    /// `lifespan.startup.complete`: requests may come.
+    StartupComplete,
+    /// `lifespan.startup.failed`: the server is to log the reason and exit.
+    StartupFailed,
+    /// `lifespan.shutdown.complete`: the process may end.
+    ShutdownComplete,
+    /// `lifespan.shutdown.failed`: the process may end, but not as if nothing had happened.
+    ShutdownFailed,
+}
+
+impl LifespanMessage {
+    /// The message of this type.
+    pub fn from_type(came: &str) -> Result<Self, Misuse> {
+        match came {
+            "lifespan.startup.complete" => Ok(Self::StartupComplete),
+            "lifespan.startup.failed" => Ok(Self::StartupFailed),
+            "lifespan.shutdown.complete" => Ok(Self::ShutdownComplete),
+            "lifespan.shutdown.failed" => Ok(Self::ShutdownFailed),
+            _ => Err(refuse(came, LIFESPAN)),
+        }
+    }
+
+    /// The type of this message.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::StartupComplete => "lifespan.startup.complete",
+            Self::StartupFailed => "lifespan.startup.failed",
+            Self::ShutdownComplete => "lifespan.shutdown.complete",
+            Self::ShutdownFailed => "lifespan.shutdown.failed",
+        }
+    }
+}
+
+/// ASGI's `more_body`: whether a piece of a body is the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum More {
+    /// Another piece follows.
+    Follows,
+    /// This was the last.
+    Ends,
+}
+
+impl More {
+    /// True if another piece follows: the value of `more_body`.
+    pub fn follows(self) -> bool {
+        self == Self::Follows
+    }
+}
+
+impl From<bool> for More {
+    /// Reads a `more_body`.
+    fn from(more_body: bool) -> Self {
+        if more_body { Self::Follows } else { Self::Ends }
+    }
+}
+
+fn refuse(came: &str, due: &'static str) -> Misuse {
+    match KNOWN.into_iter().find(|known| *known == came) {
+        Some(came) => Misuse::WrongProtocol { came, due },
+        None => Misuse::UnknownType { came: Excerpt::of(came), due },
+    }
+}
