@@ -1,0 +1,89 @@
+//! Takes clients in until the worker drains, then those that already wait, then no more.
+//!
+//! Not the connections themselves: each is a task of its own and outlives the listener.
+
+use std::future::poll_fn;
+use std::io;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use crate::app::App;
+use crate::config::Config;
+use crate::connection;
+use crate::listen::{Listener, Open};
+use crate::peer::Peer;
+use crate::shutdown::{self, Stage, Watch};
+use crate::socket::Socket;
+
+/// EMFILE clears only when a connection ends, so wait instead of spinning.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// What every connection of a worker shares.
+#[derive(Clone)]
+pub(crate) struct Worker {
+    pub(crate) config: Arc<Config>,
+    pub(crate) app: Arc<dyn App>,
+    pub(crate) watch: Watch,
+}
+
+/// Serves the listeners until `stage` says otherwise and the last connection is gone.
+///
+/// # Errors
+/// When a listener cannot be driven by the current runtime; nothing was served then.
+pub async fn serve(
+    config: Config,
+    listeners: Vec<Listener>,
+    app: Arc<dyn App>,
+    stage: watch::Receiver<Stage>,
+) -> io::Result<()> {
+    let open: Vec<Open> = listeners.into_iter().map(Listener::open).collect::<Result<_, _>>()?;
+    let (watch, last) = shutdown::watch(stage);
+    let worker = Worker { config: Arc::new(config), app, watch };
+    for listener in open {
+        tokio::spawn(accept(listener, worker.clone()));
+    }
+    drop(worker);
+    last.gone().await;
+    Ok(())
+}
+
+async fn accept(listener: Open, worker: Worker) {
+    let mut watch = worker.watch.clone();
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = watch.reached(Stage::Draining) => break,
+            accepted = poll_fn(|cx| listener.poll_accept(cx)) => accepted,
+        };
+        match accepted {
+            Ok(client) => take_in(client, &worker),
+            Err(error) if is_shortage(&error) => tokio::time::sleep(PAUSE).await,
+            // Any other error is of that one client, which has gone again.
+            Err(_) => {}
+        }
+    }
+    // What the kernel has already greeted for us would be reset by closing the listener.
+    while let Some(Ok(client)) = waiting(&listener).await {
+        take_in(client, &worker);
+    }
+}
+
+fn is_shortage(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
+}
+
+fn take_in((socket, peer): (Socket, Arc<Peer>), worker: &Worker) {
+    tokio::spawn(connection::run(socket, peer, worker.clone()));
+}
+
+/// The next client that is already there.
+async fn waiting(listener: &Open) -> Option<io::Result<(Socket, Arc<Peer>)>> {
+    tokio::task::unconstrained(poll_fn(|cx| match listener.poll_accept(cx) {
+        Poll::Ready(accepted) => Poll::Ready(Some(accepted)),
+        Poll::Pending => Poll::Ready(None),
+    }))
+    .await
+}

@@ -1,0 +1,51 @@
+//! The one seam to whoever answers requests.
+//!
+//! The bridge implements [`App`] by queueing for the loop thread; tests implement it in a few lines of Rust. Both
+//! methods are called on the network's thread and must not block it.
+
+use std::sync::Arc;
+
+use http::{HeaderMap, Method, Uri, Version};
+
+use crate::exchange::AppHalf;
+use crate::peer::Peer;
+
+/// Answers requests. The network hands over, the implementor decides when and where to run.
+pub trait App: Send + Sync + 'static {
+    /// A new request: its head, and the half of its exchange through which it is answered.
+    ///
+    /// # Errors
+    /// Gives the arrival back when there is no room for it; the client is then told so.
+    fn dispatch(&self, arrival: Box<Arrival>) -> Result<(), Box<Arrival>>;
+
+    /// What the holder of `token` parked for may have come: body to read, or the client left.
+    fn progress(&self, token: Token);
+}
+
+/// Names one exchange to its [`App`]; chosen by the application's side when it parks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Token(pub usize);
+
+/// A request that has just come in.
+#[derive(Debug)]
+pub struct Arrival {
+    /// What was asked.
+    pub head: RequestHead,
+    /// Who asked, and on which of our addresses.
+    pub peer: Arc<Peer>,
+    /// The way to the client.
+    pub half: AppHalf,
+}
+
+/// A request's head, judged: its host and target are well formed.
+#[derive(Debug)]
+pub struct RequestHead {
+    /// An upper-case token.
+    pub method: Method,
+    /// The target as it came, in origin, absolute or asterisk form.
+    pub target: Uri,
+    /// HTTP/1.0 or HTTP/1.1.
+    pub version: Version,
+    /// Lower-case names, values of one name in their order.
+    pub headers: HeaderMap,
+}

@@ -1,0 +1,105 @@
+//! An answer's body as hyper pulls it.
+//!
+//! Not the exchange, which holds what waits; this is the end that the socket empties.
+//!
+//! Invariant: a body that the application broke off ends in an error, so hyper closes the connection without the
+//! bytes that would make it look complete.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+
+use crate::connection::Turn;
+use crate::exchange::{After, BrokenOff, ClientHalf};
+use crate::socket::Socket;
+
+/// A body, and the turn that ends with it.
+#[derive(Debug)]
+pub(crate) struct AnswerBody {
+    kind: Kind,
+    turn: Turn,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Whole(Bytes),
+    Stream(ClientHalf, Framing),
+    Ended,
+}
+
+/// How a client sees where a streamed body ends.
+#[derive(Debug)]
+pub(crate) enum Framing {
+    /// By its length or by chunks: one that breaks off is seen to.
+    Framed,
+    /// By the connection's end (HTTP/1.0): one that breaks off has to be reset.
+    UntilClose(Arc<Socket>),
+}
+
+impl AnswerBody {
+    pub(crate) fn whole(body: Bytes, turn: Turn) -> Self {
+        Self { kind: if body.is_empty() { Kind::Ended } else { Kind::Whole(body) }, turn }
+    }
+
+    pub(crate) fn stream(half: ClientHalf, framing: Framing, turn: Turn) -> Self {
+        Self { kind: Kind::Stream(half, framing), turn }
+    }
+
+    fn settle(&mut self) {
+        if let Kind::Stream(half, _) = &self.kind
+            && half.is_complete()
+        {
+            if half.after() == After::Close {
+                self.turn.close_after();
+            }
+            self.kind = Kind::Ended;
+        }
+    }
+}
+
+impl Body for AnswerBody {
+    type Data = Bytes;
+    type Error = BrokenOff;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+        let this = self.get_mut();
+        let polled = match &mut this.kind {
+            Kind::Ended => None,
+            Kind::Whole(body) => {
+                let body = std::mem::take(body);
+                this.kind = Kind::Ended;
+                Some(Ok(body))
+            }
+            Kind::Stream(half, framing) => {
+                let polled = ready!(half.poll_chunk(cx));
+                if let (Some(Err(_)), Framing::UntilClose(socket)) = (&polled, framing) {
+                    socket.close_will_reset();
+                }
+                this.settle();
+                polled
+            }
+        };
+        if let Some(Ok(chunk)) = &polled {
+            this.turn.wrote(chunk.len());
+        }
+        Poll::Ready(polled.map(|chunk| chunk.map(Frame::data)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self.kind, Kind::Ended)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.kind {
+            Kind::Whole(body) => SizeHint::with_exact(body.len() as u64),
+            Kind::Ended => SizeHint::with_exact(0),
+            Kind::Stream(..) => SizeHint::default(),
+        }
+    }
+}

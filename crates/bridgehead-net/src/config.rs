@@ -1,0 +1,22 @@
+//! What the network needs to know, complete: there are no defaults here.
+//!
+//! Defaults live in `python/bridgehead/config.py`, once.
+
+use std::time::Duration;
+
+use http::{HeaderName, HeaderValue};
+
+use crate::access::AccessLog;
+
+/// Settings of one worker's network side.
+#[derive(Debug)]
+pub struct Config {
+    /// Idle connections are closed after this long.
+    pub keep_alive: Duration,
+    /// Whether answers carry the time they were made.
+    pub date_header: bool,
+    /// Sent with each answer that does not carry the same name already.
+    pub default_headers: Vec<(HeaderName, HeaderValue)>,
+    /// Where a line for each request goes, if anywhere.
+    pub access_log: Option<AccessLog>,
+}

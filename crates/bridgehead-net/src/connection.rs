@@ -1,0 +1,239 @@
+//! One connection, from its first byte until it is done.
+//!
+//! hyper parses and writes; this file decides when to stop waiting for a client, when to look whether it is still
+//! there, and how a connection ends with its worker. Judging a request is `service`'s.
+//!
+//! | phase | is left by |
+//! |---|---|
+//! | `Fresh` | the first request; the keep-alive time; draining, after a moment for a request that is on its way |
+//! | `Busy` | the answer's end; a broken socket |
+//! | `Idle` | the next request; the keep-alive time; draining, at once |
+//! | `Closing` | the connection's end |
+//!
+//! Invariant: a connection has one timer, and a busy one is never timed out here.
+
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use crate::accept::Worker;
+use crate::access::Record;
+use crate::config::Config;
+use crate::exchange::Witness;
+use crate::peer::Peer;
+use crate::service;
+use crate::shutdown::Stage;
+use crate::socket::{Io, Sight, Socket};
+
+/// What hyper reads ahead and keeps for writing; also the longest head. Its own 400 KiB would let ten thousand slow
+/// clients hold 4 GB.
+const BUFFER: usize = 64 * 1024;
+
+/// A client that was let in while the worker drains has its request on its way; nobody else is waited for.
+const FRESH_GRACE: Duration = Duration::from_millis(250);
+
+/// A connection as its requests see it.
+#[derive(Debug)]
+pub(crate) struct Line {
+    pub(crate) socket: Arc<Socket>,
+    pub(crate) peer: Arc<Peer>,
+    // Only the connection's own task comes here, but hyper wants what it polls to be shareable.
+    phase: Mutex<Phase>,
+}
+
+#[derive(Debug)]
+enum Phase {
+    Fresh(Instant),
+    Busy(Option<Witness>),
+    Idle(Instant),
+    Closing,
+}
+
+/// One request's time on the connection; dropping it makes the connection idle and writes the access line.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    line: Arc<Line>,
+    record: Option<Box<Record>>,
+    closes: bool,
+}
+
+/// What ended the wait beside hyper.
+enum Event {
+    /// hyper is done with the connection.
+    Done,
+    /// The worker is at this stage.
+    Stage(Stage),
+    /// The socket is broken, or its time is up.
+    Over,
+    /// An answer asked for the connection to be closed.
+    Closing,
+}
+
+/// Serves one client.
+pub(crate) async fn run(socket: Socket, peer: Arc<Peer>, worker: Worker) {
+    let line = Arc::new(Line {
+        socket: Arc::new(socket),
+        peer,
+        phase: Mutex::new(Phase::Fresh(Instant::now())),
+    });
+    let mut watch = worker.watch.clone();
+    let keep_alive = worker.config.keep_alive;
+    let protocol = protocol(&worker.config);
+    let service = service_fn(|request| service::answer(Arc::clone(&line), worker.clone(), request));
+    let mut http = pin!(protocol.serve_connection(TokioIo::new(Io(Arc::clone(&line.socket))), service));
+    let mut timer = pin!(sleep_until(Instant::now() + keep_alive));
+    let mut awaited = Stage::Draining;
+    let mut asked = false;
+    loop {
+        let event = tokio::select! {
+            biased;
+            _ = http.as_mut() => Event::Done,
+            () = watch.reached(awaited) => Event::Stage(watch.stage()),
+            event = poll_fn(|cx| line.poll_event(timer.as_mut(), keep_alive, asked, cx)) => event,
+        };
+        match event {
+            Event::Done | Event::Over | Event::Stage(Stage::Aborting) => return,
+            Event::Closing => {
+                asked = true;
+                http.as_mut().graceful_shutdown();
+            }
+            Event::Stage(_) => {
+                awaited = Stage::Aborting;
+                tokio::select! {
+                    biased;
+                    _ = http.as_mut() => return,
+                    () = line.ready_to_drain() => http.as_mut().graceful_shutdown(),
+                }
+            }
+        }
+    }
+}
+
+/// hyper's side of a connection, as every connection wants it.
+fn protocol(config: &Config) -> http1::Builder {
+    let mut builder = http1::Builder::new();
+    builder
+        .half_close(true)
+        .pipeline_flush(true)
+        .max_buf_size(BUFFER)
+        .auto_date_header(config.date_header)
+        .header_read_timeout(None);
+    builder
+}
+
+impl Line {
+    /// The connection's time belongs to a request from here on.
+    pub(crate) fn begin(self: &Arc<Self>, record: Option<Box<Record>>) -> Turn {
+        *self.phase() = Phase::Busy(None);
+        Turn { line: Arc::clone(self), record, closes: false }
+    }
+
+    fn phase(&self) -> MutexGuard<'_, Phase> {
+        self.phase.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn poll_event(
+        &self,
+        timer: Pin<&mut Sleep>,
+        keep_alive: Duration,
+        asked: bool,
+        cx: &mut Context<'_>,
+    ) -> Poll<Event> {
+        let mut phase = self.phase();
+        match &mut *phase {
+            Phase::Busy(witness) => self.poll_client(witness, cx),
+            Phase::Closing if !asked => Poll::Ready(Event::Closing),
+            Phase::Closing => Poll::Pending,
+            Phase::Fresh(since) | Phase::Idle(since) => {
+                let deadline = *since + keep_alive;
+                drop(phase);
+                poll_deadline(timer, deadline, cx)
+            }
+        }
+    }
+
+    /// Looks after the client while its answer is made, once the request has been read.
+    fn poll_client(&self, witness: &mut Option<Witness>, cx: &mut Context<'_>) -> Poll<Event> {
+        let Some(seen) = witness.take_if(|witness| witness.is_read()) else { return Poll::Pending };
+        match self.socket.poll_sight(cx) {
+            Poll::Pending => {
+                *witness = Some(seen);
+                Poll::Pending
+            }
+            Poll::Ready(Sight::Broken) => Poll::Ready(Event::Over),
+            Poll::Ready(Sight::Closed) => {
+                seen.half_closed();
+                Poll::Pending
+            }
+            // The next request waits behind this one; an end behind it is seen when its turn comes.
+            Poll::Ready(Sight::Bytes) => Poll::Pending,
+        }
+    }
+
+    /// Idle connections are ready once their last bytes had a chance to be read, fresh ones after a grace.
+    async fn ready_to_drain(&self) {
+        let fresh = matches!(*self.phase(), Phase::Fresh(_));
+        if fresh {
+            let grace = pin!(sleep_until(Instant::now() + FRESH_GRACE));
+            let mut grace = grace;
+            poll_fn(|cx| {
+                if matches!(*self.phase(), Phase::Fresh(_)) { grace.as_mut().poll(cx) } else { Poll::Ready(()) }
+            })
+            .await;
+        } else {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+/// One timer for the whole connection, moved on only when it fires: a request costs it nothing.
+fn poll_deadline(mut timer: Pin<&mut Sleep>, deadline: Instant, cx: &mut Context<'_>) -> Poll<Event> {
+    loop {
+        if timer.as_mut().poll(cx).is_pending() {
+            return Poll::Pending;
+        }
+        if Instant::now() >= deadline {
+            return Poll::Ready(Event::Over);
+        }
+        timer.as_mut().reset(deadline);
+    }
+}
+
+impl Turn {
+    /// Whose request this is: it hears of the client's leaving.
+    pub(crate) fn watched_by(&self, witness: Witness) {
+        *self.line.phase() = Phase::Busy(Some(witness));
+    }
+
+    pub(crate) fn answered(&mut self, status: http::StatusCode) {
+        if let Some(record) = &mut self.record {
+            record.status = Some(status);
+        }
+    }
+
+    pub(crate) fn wrote(&mut self, bytes: usize) {
+        if let Some(record) = &mut self.record {
+            record.bytes += bytes as u64;
+        }
+    }
+
+    pub(crate) fn close_after(&mut self) {
+        self.closes = true;
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *self.line.phase() = if self.closes { Phase::Closing } else { Phase::Idle(Instant::now()) };
+        if let Some(record) = self.record.take() {
+            record.write(&self.line.peer);
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Sockets to requests: listen, accept, HTTP/1, backpressure, drain, access records.
+//!
+//! Knows Tokio and hyper, and nothing of Python: whoever answers implements [`App`]. One request's way through this
+//! crate is `accept` → `connection` → `service` → `exchange` → `body`.
+//!
+//! Invariant: nothing in here blocks its thread, and no wait is without an end: a client that goes, an application
+//! that answers, or the shutdown's deadline ends it.
+
+#![forbid(unsafe_code)]
+
+mod accept;
+mod access;
+mod app;
+mod body;
+mod config;
+mod connection;
+mod exchange;
+mod forked;
+mod listen;
+mod log_pipe;
+mod peer;
+mod refusal;
+mod service;
+mod shutdown;
+mod socket;
+mod upload;
+
+pub use accept::serve;
+pub use access::AccessLog;
+pub use app::{App, Arrival, RequestHead, Token};
+pub use config::Config;
+pub use exchange::{AppHalf, CHUNKS, Reception, Room};
+pub use forked::descriptors as open_descriptors;
+pub use listen::{Listener, ListenError};
+pub use log_pipe::LogPipe;
+pub use peer::{Address, Peer};
+pub use shutdown::{Stage, Watch, channel as shutdown_channel};

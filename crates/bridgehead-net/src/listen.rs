@@ -1,0 +1,96 @@
+//! A listening socket that somebody else has bound.
+//!
+//! Binding, and its errors, are Python's (`sockets.py`); here a descriptor becomes a stream of clients.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use tokio::net::{TcpListener, UnixListener};
+
+use crate::forked;
+use crate::peer::{Address, Peer};
+use crate::socket::Socket;
+
+/// A descriptor that cannot be listened on.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// Neither TCP nor Unix.
+    #[error("the descriptor is a socket of an unknown family; a TCP or Unix listener was due")]
+    Family,
+    /// The kernel's word.
+    #[error("the descriptor cannot be listened on: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// Bound and listening, not yet known to Tokio.
+#[derive(Debug)]
+pub struct Listener(Kind<std::net::TcpListener, std::os::unix::net::UnixListener>);
+
+/// The same, driven by the runtime it was opened in.
+#[derive(Debug)]
+pub(crate) struct Open {
+    // Before the listener, so that it is given up first: see `Socket`.
+    _owned: forked::Claim,
+    kind: Kind<TcpListener, UnixListener>,
+}
+
+#[derive(Debug)]
+enum Kind<T, U> {
+    Tcp(T),
+    Unix(U, Option<String>),
+}
+
+impl Listener {
+    /// Takes a listening descriptor.
+    ///
+    /// # Errors
+    /// When it is not a TCP or Unix socket.
+    pub fn new(descriptor: OwnedFd) -> Result<Self, ListenError> {
+        let socket = socket2::Socket::from(descriptor);
+        socket.set_nonblocking(true)?;
+        let address = socket.local_addr()?;
+        if address.as_socket().is_some() {
+            Ok(Self(Kind::Tcp(socket.into())))
+        } else if address.is_unix() {
+            let path = address.as_pathname().map(|path| path.to_string_lossy().into_owned());
+            Ok(Self(Kind::Unix(socket.into(), path)))
+        } else {
+            Err(ListenError::Family)
+        }
+    }
+
+    /// Makes it known to the current runtime.
+    pub(crate) fn open(self) -> io::Result<Open> {
+        Ok(match self.0 {
+            Kind::Tcp(listener) => {
+                let listener = TcpListener::from_std(listener)?;
+                Open { _owned: forked::Claim::on(&listener), kind: Kind::Tcp(listener) }
+            }
+            Kind::Unix(listener, path) => {
+                let listener = UnixListener::from_std(listener)?;
+                Open { _owned: forked::Claim::on(&listener), kind: Kind::Unix(listener, path) }
+            }
+        })
+    }
+}
+
+impl Open {
+    /// The next client. A connection that was over before it was looked at is no error of ours and is passed over.
+    pub(crate) fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(Socket, Arc<Peer>)>> {
+        match &self.kind {
+            Kind::Tcp(listener) => loop {
+                let (stream, client) = ready!(listener.poll_accept(cx))?;
+                let Ok(server) = stream.local_addr() else { continue };
+                let peer = Peer { client: Address::inet(client), server: Address::inet(server) };
+                return Poll::Ready(Ok((Socket::tcp(stream), Arc::new(peer))));
+            },
+            Kind::Unix(listener, path) => {
+                let (stream, _) = ready!(listener.poll_accept(cx))?;
+                let peer = Peer { client: Address::Unix(None), server: Address::Unix(path.clone()) };
+                Poll::Ready(Ok((Socket::unix(stream), Arc::new(peer))))
+            }
+        }
+    }
+}

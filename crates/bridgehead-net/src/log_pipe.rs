@@ -1,0 +1,216 @@
+//! Lines to a descriptor, without ever making a request wait for its reader.
+//!
+//! Lines gather in a bounded buffer; a thread of its own writes them, many at a time under load. A reader that stalls
+//! costs lines, which are counted, and nothing else.
+//!
+//! Invariant: [`LogPipe::write`] never blocks on the descriptor, and a line is written whole or dropped whole.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// What waits for a stalled reader at most: some ten thousand lines.
+const LIMIT: usize = 1024 * 1024;
+
+/// Under load lines are gathered for this long, so that a wake and a write serve many.
+const GATHER: Duration = Duration::from_millis(10);
+
+/// Writes lines from a thread of its own.
+#[derive(Debug)]
+pub struct LogPipe {
+    // Between whoever logs and the writing thread; held while one line is formatted, never while it is written.
+    pending: Mutex<Pending>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct Pending {
+    lines: Vec<u8>,
+    dropped: u64,
+    writer: Writer,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Writer {
+    /// Waits to be woken.
+    Asleep,
+    /// Looks again by itself.
+    Busy,
+    /// Writes what is left and ends.
+    Closing,
+    /// Has ended: nobody reads, or all is said.
+    Gone,
+}
+
+impl LogPipe {
+    /// Starts the writing thread.
+    ///
+    /// # Errors
+    /// When the system has no thread to give.
+    pub fn start(descriptor: OwnedFd) -> std::io::Result<Arc<Self>> {
+        let pipe = Arc::new(Self::with(Writer::Busy));
+        let writer = Arc::clone(&pipe);
+        thread::Builder::new()
+            .name("bridgehead-log".to_owned())
+            .spawn(move || writer.run(File::from(descriptor)))?;
+        Ok(pipe)
+    }
+
+    /// One that says nothing.
+    #[cfg(test)]
+    pub(crate) fn discarding() -> Arc<Self> {
+        Arc::new(Self::with(Writer::Gone))
+    }
+
+    fn with(writer: Writer) -> Self {
+        let pending = Pending { lines: Vec::new(), dropped: 0, writer };
+        Self { pending: Mutex::new(pending), changed: Condvar::new() }
+    }
+
+    /// Adds one line, or counts it as dropped when the reader is too far behind.
+    pub fn write(&self, format: impl FnOnce(&mut Vec<u8>)) {
+        let mut pending = self.lock();
+        if pending.lines.len() >= LIMIT || pending.writer == Writer::Gone {
+            pending.dropped += 1;
+            return;
+        }
+        format(&mut pending.lines);
+        if pending.writer == Writer::Asleep {
+            pending.writer = Writer::Busy;
+            drop(pending);
+            self.changed.notify_all();
+        }
+    }
+
+    /// Lines that were not written because their reader stalled or left.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.lock().dropped
+    }
+
+    /// Writes what is left, for at most `patience`.
+    pub fn close(&self, patience: Duration) {
+        let deadline = Instant::now() + patience;
+        let mut pending = self.lock();
+        if pending.writer != Writer::Gone {
+            pending.writer = Writer::Closing;
+        }
+        self.changed.notify_all();
+        while pending.writer != Writer::Gone {
+            let Some(left) = deadline.checked_duration_since(Instant::now()) else { return };
+            pending = self.changed.wait_timeout(pending, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(&self, mut file: File) {
+        let mut lines = Vec::new();
+        let mut told = 0;
+        while self.take(&mut lines) {
+            let dropped = self.dropped();
+            if dropped > told {
+                // Writing to a Vec cannot fail.
+                let _ = writeln!(lines, "WARNING:  {} lines were dropped: their reader was too slow", dropped - told);
+                told = dropped;
+            }
+            if file.write_all(&lines).is_err() {
+                break;
+            }
+            lines.clear();
+            self.gather();
+        }
+        self.lock().writer = Writer::Gone;
+        self.changed.notify_all();
+    }
+
+    /// Waits for lines and takes them; false when there are none and there will be none.
+    fn take(&self, lines: &mut Vec<u8>) -> bool {
+        let mut pending = self.lock();
+        while pending.lines.is_empty() {
+            match pending.writer {
+                Writer::Closing | Writer::Gone => return false,
+                Writer::Busy => pending.writer = Writer::Asleep,
+                Writer::Asleep => {}
+            }
+            pending = self.changed.wait(pending).unwrap_or_else(PoisonError::into_inner);
+        }
+        std::mem::swap(&mut pending.lines, lines);
+        true
+    }
+
+    fn gather(&self) {
+        let pending = self.lock();
+        if pending.writer == Writer::Busy {
+            // Whatever ends the wait, the lines are looked at next.
+            let _ = self.changed.wait_timeout(pending, GATHER);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{BufRead, BufReader};
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+
+    fn pipe() -> (Arc<LogPipe>, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().expect("a socket pair");
+        (LogPipe::start(OwnedFd::from(ours)).expect("a thread"), theirs)
+    }
+
+    #[test]
+    fn lines_arrive_in_order() {
+        let (pipe, reader) = pipe();
+        for number in 0..1000 {
+            pipe.write(|line| writeln!(line, "{number}").expect("a Vec takes all"));
+        }
+        pipe.close(Duration::from_secs(10));
+        drop(pipe);
+        let lines: Vec<_> = BufReader::new(reader).lines().map_while(Result::ok).take(1000).collect();
+        assert_eq!(lines, (0..1000).map(|number| number.to_string()).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_stalled_reader_costs_lines_and_is_told_how_many() {
+        let (pipe, reader) = pipe();
+        let line = "x".repeat(1023);
+        for _ in 0..4096 {
+            pipe.write(|out| writeln!(out, "{line}").expect("a Vec takes all"));
+        }
+        let dropped = pipe.dropped();
+        assert!(dropped > 0);
+        let reader = thread::spawn(move || {
+            BufReader::new(reader).lines().map_while(Result::ok).find(|line| line.starts_with("WARNING"))
+        });
+        pipe.close(Duration::from_secs(10));
+        drop(pipe);
+        let warning = reader.join().expect("the reader ends").expect("a warning was written");
+        assert_eq!(warning, format!("WARNING:  {dropped} lines were dropped: their reader was too slow"));
+    }
+
+    #[test]
+    fn a_reader_that_never_reads_does_not_hold_the_end() {
+        let (pipe, _reader) = pipe();
+        for _ in 0..2048 {
+            pipe.write(|out| out.extend_from_slice(&[b'x'; 1024]));
+        }
+        pipe.close(Duration::from_millis(50));
+    }
+
+    #[test]
+    fn a_reader_that_left_is_not_written_to() {
+        let (pipe, reader) = pipe();
+        drop(reader);
+        pipe.write(|out| out.extend_from_slice(b"one\n"));
+        pipe.close(Duration::from_secs(10));
+        pipe.write(|out| out.extend_from_slice(b"two\n"));
+        assert_eq!(pipe.dropped(), 1);
+    }
+}

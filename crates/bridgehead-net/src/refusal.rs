@@ -1,0 +1,69 @@
+//! The answers given without the application.
+//!
+//! Each says in its body what came and what was due. Judging is `service`'s.
+
+use http::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
+use http::{Response, StatusCode};
+
+/// A request that the application never sees, or gave no answer to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    NoHost,
+    TwoHosts,
+    BadHost,
+    BadTarget,
+    BadMethod,
+    BadBody,
+    UnknownCoding,
+    UnknownExpectation,
+    /// Too many requests wait for the loop.
+    Overloaded,
+    /// The application raised, or ended without an answer.
+    ApplicationFailed,
+}
+
+impl Refusal {
+    pub(crate) fn status(self) -> StatusCode {
+        match self {
+            Self::NoHost | Self::TwoHosts | Self::BadHost | Self::BadTarget | Self::BadBody => StatusCode::BAD_REQUEST,
+            Self::BadMethod | Self::UnknownCoding => StatusCode::NOT_IMPLEMENTED,
+            Self::UnknownExpectation => StatusCode::EXPECTATION_FAILED,
+            Self::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
+            Self::ApplicationFailed => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    fn text(self) -> &'static str {
+        match self {
+            Self::NoHost => "Bad Request: an HTTP/1.1 request needs a Host header",
+            Self::TwoHosts => "Bad Request: one Host header was due, more came",
+            Self::BadHost => "Bad Request: the Host header is not a host with an optional port",
+            Self::BadTarget => "Bad Request: the request target must begin with / or be an absolute URL",
+            Self::BadMethod => "Not Implemented: this method is not served",
+            Self::BadBody => "Bad Request: the body's framing is broken",
+            Self::UnknownCoding => "Not Implemented: chunked is the only transfer coding understood",
+            Self::UnknownExpectation => "Expectation Failed: 100-continue is the only expectation understood",
+            Self::Overloaded => "Service Unavailable: too many requests are waiting",
+            Self::ApplicationFailed => "Internal Server Error",
+        }
+    }
+
+    /// Whether what follows on the connection can still be trusted.
+    fn keeps_connection(self) -> bool {
+        matches!(self, Self::Overloaded | Self::ApplicationFailed)
+    }
+
+    pub(crate) fn response(self) -> Response<&'static str> {
+        let mut response = Response::new(self.text());
+        *response.status_mut() = self.status();
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+        if !self.keeps_connection() {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        if self == Self::Overloaded {
+            headers.insert(http::header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
+    }
+}

@@ -1,0 +1,190 @@
+//! One request: judge its head, make its exchange, turn the application's answer into hyper's.
+//!
+//! Not the messages, which `bridgehead-asgi` has judged, and not the bytes, which hyper writes.
+//!
+//! Invariant: a request reaches the application only if its host, method, target and framing are in order.
+
+use std::sync::Arc;
+
+use bridgehead_asgi::ResponseParts;
+use bytes::Bytes;
+use http::header::{EXPECT, HOST, HeaderValue, TRANSFER_ENCODING};
+use http::{HeaderMap, Method, Request, Response, Version, request};
+use http_body::Body;
+use hyper::body::Incoming;
+use hyper::ext::ReasonPhrase;
+
+use crate::accept::Worker;
+use crate::access::Record;
+use crate::app::{Arrival, RequestHead};
+use crate::body::{AnswerBody, Framing};
+use crate::config::Config;
+use crate::connection::{Line, Turn};
+use crate::exchange::{self, Answer, ClientHalf, Flow};
+use crate::refusal::Refusal;
+use crate::upload::{Begin, Progress, Uploader};
+
+/// No registered method is longer; a longer one is an attack on whoever logs it.
+const LONGEST_METHOD: usize = 32;
+
+/// The application was told that its client has gone: hyper closes the connection and says nothing.
+#[derive(Debug, thiserror::Error)]
+#[error("the client has gone")]
+pub(crate) struct ClientGone;
+
+/// Answers one request.
+pub(crate) async fn answer(
+    line: Arc<Line>,
+    worker: Worker,
+    request: Request<Incoming>,
+) -> Result<Response<AnswerBody>, ClientGone> {
+    let (head, body) = request.into_parts();
+    let record = worker.config.access_log.as_ref().map(|log| Record::new(log, &head));
+    let turn = line.begin(record);
+    let version = head.version;
+    match ask(&line, &worker, &turn, (head, body)).await {
+        Ok(half) => reply(half, &line, &worker.config, version, turn).await,
+        Err(refusal) => Ok(refuse(refusal, &worker.config, turn)),
+    }
+}
+
+/// Hands a request to the application, with as much of its body as is there.
+async fn ask(
+    line: &Arc<Line>,
+    worker: &Worker,
+    turn: &Turn,
+    (head, body): (request::Parts, Incoming),
+) -> Result<ClientHalf, Refusal> {
+    judge(&head)?;
+    let flow = if body.is_end_stream() { Flow::Complete } else { Flow::Open };
+    let (client, uploader, half, witness) = exchange::open(Arc::clone(&worker.app), flow);
+    if flow == Flow::Open {
+        upload(uploader, body, &head).await?;
+    }
+    turn.watched_by(witness);
+    let head = RequestHead { method: head.method, target: head.uri, version: head.version, headers: head.headers };
+    let arrival = Box::new(Arrival { head, peer: Arc::clone(&line.peer), half });
+    worker.app.dispatch(arrival).map_err(|_| Refusal::Overloaded)?;
+    Ok(client)
+}
+
+async fn upload(uploader: Uploader, mut body: Incoming, head: &request::Parts) -> Result<(), Refusal> {
+    if head.version == Version::HTTP_11 && head.headers.contains_key(EXPECT) {
+        tokio::spawn(uploader.pump(body, Begin::WhenWanted));
+        return Ok(());
+    }
+    match uploader.prefetch(&mut body).await {
+        Progress::Complete => {}
+        Progress::Partial => {
+            tokio::spawn(uploader.pump(body, Begin::AtOnce));
+        }
+        Progress::Broken => return Err(Refusal::BadBody),
+    }
+    Ok(())
+}
+
+/// Waits for the application's answer.
+async fn reply(
+    mut client: ClientHalf,
+    line: &Line,
+    config: &Config,
+    version: Version,
+    mut turn: Turn,
+) -> Result<Response<AnswerBody>, ClientGone> {
+    match std::future::poll_fn(|cx| client.poll_answer(cx)).await {
+        Answer::Whole(parts, body) => {
+            let head = response(parts, config, &mut turn);
+            Ok(head.map(|()| AnswerBody::whole(body, turn)))
+        }
+        Answer::Stream(parts) => {
+            let until_close = version == Version::HTTP_10 && parts.declared.is_none();
+            let framing =
+                if until_close { Framing::UntilClose(Arc::clone(&line.socket)) } else { Framing::Framed };
+            let head = response(parts, config, &mut turn);
+            Ok(head.map(|()| AnswerBody::stream(client, framing, turn)))
+        }
+        Answer::Failed => Ok(refuse(Refusal::ApplicationFailed, config, turn)),
+        Answer::Abandoned => Err(ClientGone),
+    }
+}
+
+fn response(parts: ResponseParts, config: &Config, turn: &mut Turn) -> Response<()> {
+    turn.answered(parts.status);
+    let mut response = Response::new(());
+    *response.status_mut() = parts.status;
+    *response.headers_mut() = parts.headers;
+    if parts.close {
+        response.headers_mut().insert(http::header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    if parts.status.canonical_reason().is_none() {
+        // hyper would write "<none>".
+        response.extensions_mut().insert(ReasonPhrase::from_static(b""));
+    }
+    add_defaults(response.headers_mut(), config);
+    response
+}
+
+fn refuse(refusal: Refusal, config: &Config, mut turn: Turn) -> Response<AnswerBody> {
+    turn.answered(refusal.status());
+    let mut response = refusal.response();
+    add_defaults(response.headers_mut(), config);
+    response.map(|text| AnswerBody::whole(Bytes::from_static(text.as_bytes()), turn))
+}
+
+/// What the application has said itself is not said twice.
+fn add_defaults(headers: &mut HeaderMap, config: &Config) {
+    for (name, value) in &config.default_headers {
+        if !headers.contains_key(name) {
+            headers.append(name, value.clone());
+        }
+    }
+}
+
+/// Whether a head may reach the application. hyper has parsed it, which leaves these to be checked.
+fn judge(head: &request::Parts) -> Result<(), Refusal> {
+    judge_method(&head.method)?;
+    judge_target(head)?;
+    judge_host(head)?;
+    if let Some(coding) = head.headers.get(TRANSFER_ENCODING) {
+        let several = head.headers.get_all(TRANSFER_ENCODING).iter().nth(1).is_some();
+        if several || !coding.as_bytes().eq_ignore_ascii_case(b"chunked") {
+            return Err(Refusal::UnknownCoding);
+        }
+    }
+    let unknown = |value: &HeaderValue| !value.as_bytes().eq_ignore_ascii_case(b"100-continue");
+    if head.version == Version::HTTP_11 && head.headers.get_all(EXPECT).iter().any(unknown) {
+        return Err(Refusal::UnknownExpectation);
+    }
+    Ok(())
+}
+
+fn judge_method(method: &Method) -> Result<(), Refusal> {
+    // A server that is no proxy has nothing to connect to, and TRACE gives cookies to scripts.
+    let refused = matches!(*method, Method::CONNECT | Method::TRACE);
+    let lower = method.as_str().bytes().any(|byte| byte.is_ascii_lowercase());
+    if refused || lower || method.as_str().len() > LONGEST_METHOD { Err(Refusal::BadMethod) } else { Ok(()) }
+}
+
+fn judge_target(head: &request::Parts) -> Result<(), Refusal> {
+    let target = &head.uri;
+    let fits = match target.scheme_str() {
+        Some(scheme) => matches!(scheme, "http" | "https"),
+        None if target.authority().is_some() => false,
+        None => target.path().starts_with('/') || (target.path() == "*" && head.method == Method::OPTIONS),
+    };
+    if fits { Ok(()) } else { Err(Refusal::BadTarget) }
+}
+
+fn judge_host(head: &request::Parts) -> Result<(), Refusal> {
+    if head.uri.authority().is_some_and(|host| !bridgehead_asgi::is_valid_host(host.as_str().as_bytes())) {
+        return Err(Refusal::BadHost);
+    }
+    let mut hosts = head.headers.get_all(HOST).iter();
+    match (hosts.next(), hosts.next()) {
+        (None, _) if head.version == Version::HTTP_11 => Err(Refusal::NoHost),
+        (None, _) => Ok(()),
+        (Some(_), Some(_)) => Err(Refusal::TwoHosts),
+        (Some(host), None) if bridgehead_asgi::is_valid_host(host.as_bytes()) => Ok(()),
+        (Some(_), None) => Err(Refusal::BadHost),
+    }
+}

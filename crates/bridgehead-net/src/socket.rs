@@ -1,0 +1,168 @@
+//! A client's socket, readable by hyper and watchable beside it.
+//!
+//! hyper owns its IO and does not look at it while an application works; [`Socket`] is shared, so that the connection
+//! can see a client leave without taking bytes out of the stream.
+//!
+//! Invariant: reading, writing and watching happen in the connection's one task, so the single waker that Tokio keeps
+//! per direction is always that task's.
+
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use socket2::SockRef;
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+use tokio::net::{TcpStream, UnixStream};
+
+use crate::forked;
+
+/// A connected stream of either family.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    // Before the stream, so that it is given up first: a child must never close a number that means something new.
+    _owned: forked::Claim,
+    stream: Stream,
+}
+
+#[derive(Debug)]
+enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// What a look at the socket showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sight {
+    /// More bytes wait, the next request for instance.
+    Bytes,
+    /// The client sends no more; it may still read.
+    Closed,
+    /// The connection is broken.
+    Broken,
+}
+
+/// Calls the same method on whichever stream it is.
+macro_rules! either {
+    ($socket:expr, $stream:ident => $call:expr) => {
+        match &$socket.stream {
+            Stream::Tcp($stream) => $call,
+            Stream::Unix($stream) => $call,
+        }
+    };
+}
+
+impl Socket {
+    pub(crate) fn tcp(stream: TcpStream) -> Self {
+        // A refusal of the option only costs latency.
+        let _ = stream.set_nodelay(true);
+        Self { _owned: forked::Claim::on(&stream), stream: Stream::Tcp(stream) }
+    }
+
+    pub(crate) fn unix(stream: UnixStream) -> Self {
+        Self { _owned: forked::Claim::on(&stream), stream: Stream::Unix(stream) }
+    }
+
+    /// Looks whether the client has left, taking nothing out of the stream.
+    pub(crate) fn poll_sight(&self, cx: &mut Context<'_>) -> Poll<Sight> {
+        loop {
+            if ready!(either!(self, stream => stream.poll_read_ready(cx))).is_err() {
+                return Poll::Ready(Sight::Broken);
+            }
+            match either!(self, stream => stream.try_io(Interest::READABLE, || peek(&SockRef::from(stream)))) {
+                Ok(0) => return Poll::Ready(Sight::Closed),
+                Ok(_) => return Poll::Ready(Sight::Bytes),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(_) => return Poll::Ready(Sight::Broken),
+            }
+        }
+    }
+
+    /// Makes the coming close a reset: the client must not take what it got for the whole.
+    pub(crate) fn close_will_reset(&self) {
+        // Where it is refused the client sees a plain end, which is all that is left to do.
+        let _ = either!(self, stream => SockRef::from(stream).set_linger(Some(Duration::ZERO)));
+    }
+
+    fn poll_read(&self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let room = buffer.remaining();
+        loop {
+            ready!(either!(self, stream => stream.poll_read_ready(cx)))?;
+            match either!(self, stream => stream.try_read_buf(buffer)) {
+                Ok(count) => {
+                    if 0 < count && count < room {
+                        self.was_drained();
+                    }
+                    return Poll::Ready(Ok(()));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+    }
+
+    /// A read that did not fill its buffer emptied the socket: what comes next is a new event (epoll and kqueue are
+    /// used edge-triggered), and a read that would only say so is saved.
+    fn was_drained(&self) {
+        let _ = either!(self, stream => stream.try_io(Interest::READABLE, || -> io::Result<()> {
+            Err(io::ErrorKind::WouldBlock.into())
+        }));
+    }
+
+    fn poll_write(&self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        loop {
+            ready!(either!(self, stream => stream.poll_write_ready(cx)))?;
+            match either!(self, stream => stream.try_write_vectored(slices)) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                done => return Poll::Ready(done),
+            }
+        }
+    }
+}
+
+/// One byte is enough to tell bytes from an end.
+fn peek(socket: &SockRef<'_>) -> io::Result<usize> {
+    socket.peek(&mut [MaybeUninit::uninit()])
+}
+
+/// A shared [`Socket`] as the byte stream that hyper wants.
+#[derive(Debug)]
+pub(crate) struct Io(pub(crate) Arc<Socket>);
+
+impl AsyncRead for Io {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.0.poll_read(cx, buffer)
+    }
+}
+
+impl AsyncWrite for Io {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.0.poll_write(cx, &[IoSlice::new(bytes)])
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.0.poll_write(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(either!(self.0, stream => SockRef::from(stream).shutdown(std::net::Shutdown::Write)))
+    }
+}

@@ -1,0 +1,138 @@
+//! Carries a request's body from hyper to the application, no further ahead than it is read.
+//!
+//! Small bodies that are already there are taken before the application starts ([`Uploader::prefetch`]); the rest is a
+//! task of its own ([`Uploader::pump`]), since hyper does not poll the answer while it cannot write.
+//!
+//! Invariant: at most the high-water mark and one frame wait for the application; above that hyper is not asked, so
+//! it does not read, and the client is held by TCP.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use http_body::Body;
+use hyper::body::Incoming;
+
+use crate::exchange::{Flow, HIGH_WATER, Shared};
+
+/// When a body is first asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Begin {
+    AtOnce,
+    /// The client waits for `100 Continue`, which hyper sends when the body is asked for.
+    WhenWanted,
+}
+
+/// How far a body came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// All of it is there.
+    Complete,
+    /// More is to come.
+    Partial,
+    /// The client broke off, or its framing is wrong.
+    Broken,
+}
+
+/// The half of an exchange that bodies are put into.
+#[derive(Debug)]
+pub(crate) struct Uploader(pub(crate) Arc<Shared>);
+
+impl Uploader {
+    /// Takes what has already arrived. Gives hyper one more turn for each time it brought something, since it
+    /// decodes one frame a turn.
+    pub(crate) async fn prefetch(&self, body: &mut Incoming) -> Progress {
+        let mut brought = false;
+        poll_fn(|cx| {
+            loop {
+                if self.0.lock().upload.size >= HIGH_WATER {
+                    return Poll::Ready(Progress::Partial);
+                }
+                match self.poll_frame(body, cx) {
+                    Poll::Ready(Progress::Partial) => brought = true,
+                    Poll::Ready(end) => return Poll::Ready(end),
+                    Poll::Pending if std::mem::take(&mut brought) => {
+                        cx.waker().wake_by_ref();
+                        return Poll::Pending;
+                    }
+                    Poll::Pending => return Poll::Ready(Progress::Partial),
+                }
+            }
+        })
+        .await
+    }
+
+    /// Carries the rest, until it is complete, broken, or no longer of use.
+    pub(crate) async fn pump(self, mut body: Incoming, begin: Begin) {
+        poll_fn(|cx| {
+            loop {
+                if ready!(self.poll_wanted(begin, cx)) == Wanted::Never {
+                    return Poll::Ready(());
+                }
+                match ready!(self.poll_frame(&mut body, cx)) {
+                    Progress::Partial => {}
+                    Progress::Complete | Progress::Broken => return Poll::Ready(()),
+                }
+            }
+        })
+        .await;
+    }
+
+    fn poll_wanted(&self, begin: Begin, cx: &mut Context<'_>) -> Poll<Wanted> {
+        let mut state = self.0.lock();
+        if state.is_gone() {
+            return Poll::Ready(Wanted::Never);
+        }
+        // Kept also while hyper is waited for: the exchange may end first.
+        state.upload.uploader = Some(cx.waker().clone());
+        let asked = begin == Begin::AtOnce || state.upload.wanted;
+        if asked && state.upload.size < HIGH_WATER { Poll::Ready(Wanted::Now) } else { Poll::Pending }
+    }
+
+    /// One frame from hyper into the exchange.
+    fn poll_frame(&self, body: &mut Incoming, cx: &mut Context<'_>) -> Poll<Progress> {
+        if body.is_end_stream() {
+            return Poll::Ready(self.end(Flow::Complete));
+        }
+        Poll::Ready(match ready!(Pin::new(&mut *body).poll_frame(cx)) {
+            None => self.end(Flow::Complete),
+            Some(Err(_)) => self.end(Flow::Broken),
+            // Trailers have no place in ASGI and are never merged into the headers.
+            Some(Ok(frame)) => match frame.into_data() {
+                Ok(chunk) => {
+                    let flow = if body.is_end_stream() { Flow::Complete } else { Flow::Open };
+                    self.feed(chunk, flow)
+                }
+                Err(_) => Progress::Partial,
+            },
+        })
+    }
+
+    fn feed(&self, chunk: Bytes, flow: Flow) -> Progress {
+        let mut state = self.0.lock();
+        state.upload.size += chunk.len();
+        state.upload.chunks.push_back(chunk);
+        state.upload.flow = flow;
+        let parked = state.unpark();
+        drop(state);
+        self.0.tell(parked);
+        if flow == Flow::Complete { Progress::Complete } else { Progress::Partial }
+    }
+
+    fn end(&self, flow: Flow) -> Progress {
+        let mut state = self.0.lock();
+        state.upload.flow = flow;
+        let parked = state.unpark();
+        drop(state);
+        self.0.tell(parked);
+        if flow == Flow::Complete { Progress::Complete } else { Progress::Broken }
+    }
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Wanted {
+    Now,
+    Never,
+}
