@@ -1,0 +1,34 @@
+"""Fixtures and markers that every folder shares.
+
+Not a place for helpers: those are in `harness`.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from harness import uvloop_is_installed
+
+LOOPS = ["asyncio", *(["uvloop"] if uvloop_is_installed() else [])]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "soak: long runs; set BRIDGEHEAD_TEST_SOAK=1 to run them")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if os.environ.get("BRIDGEHEAD_TEST_SOAK") == "1":
+        return
+    skip = pytest.mark.skip(reason="a long run: set BRIDGEHEAD_TEST_SOAK=1")
+    for item in items:
+        if item.get_closest_marker("soak"):
+            item.add_marker(skip)
+
+
+@pytest.fixture(scope="module", params=LOOPS)
+def loop(request: pytest.FixtureRequest) -> str:
+    """Each event loop that is installed, by its name on the command line."""
+    name: str = request.param
+    return name

@@ -1,0 +1,22 @@
+"""How tests talk to the server: as another process, by bytes over real sockets.
+
+Not a client library: nothing here knows more HTTP than a test needs to read an answer.
+Invariant: no readiness is guessed by sleeping; every wait has a deadline and says what it waited for.
+"""
+
+from harness.client import Client, Closed, Response, request
+from harness.server import APPS, UVICORN, Server, uvloop_is_installed
+from harness.verdicts import assert_refused, seen
+
+__all__ = [
+    "APPS",
+    "UVICORN",
+    "Client",
+    "Closed",
+    "Response",
+    "Server",
+    "assert_refused",
+    "request",
+    "seen",
+    "uvloop_is_installed",
+]
