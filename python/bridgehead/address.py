@@ -1,0 +1,84 @@
+"""An address to listen on, as an operator writes it.
+
+Not a socket and not resolved: `sockets.py` does both.
+
+Invariant: every text accepted here names exactly one kind of address; a port is never guessed.
+"""
+
+import re
+from dataclasses import dataclass
+
+from bridgehead.errors import StartError
+from bridgehead.options import whole
+
+read_port = whole(0, 65535)
+read_descriptor = whole(0, 2**31 - 1)
+
+_HINT = "write host:port, [ipv6]:port, :port, unix:/path or fd://number"
+_HOST_AND_PORT = re.compile(r"(?:\[(?P<six>[^\[\]]+)\]|(?P<host>[^\[\]:/]*)):(?P<port>[0-9]+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TcpAddress:
+    """A host (name or number; empty for every interface) and a port (0 for any free one)."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnixAddress:
+    """A socket file."""
+
+    path: str
+
+    def __str__(self) -> str:
+        return f"unix:{self.path}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DescriptorAddress:
+    """A listening socket that whoever started us left open."""
+
+    number: int
+
+    def __str__(self) -> str:
+        return f"fd://{self.number}"
+
+
+Address = TcpAddress | UnixAddress | DescriptorAddress
+
+
+def parse_address(written: str) -> Address:
+    """Understand one `--bind`."""
+    if written.startswith("unix:"):
+        path = written.removeprefix("unix:").removeprefix("//")
+        if path:
+            return UnixAddress(path=path)
+    elif written.startswith("fd://"):
+        return DescriptorAddress(number=read_descriptor(written.removeprefix("fd://")))
+    elif parts := _HOST_AND_PORT.fullmatch(written):
+        return TcpAddress(host=parts["six"] or parts["host"] or "", port=read_port(parts["port"]))
+    elif written.count(":") > 1 and "/" not in written:
+        raise StartError(f"{written!r} is not an address", "put an IPv6 host in brackets: [::1]:8000")
+    raise StartError(f"{written!r} is not an address", _HINT)
+
+
+def bindable(value: object) -> str:
+    """An option's reader: the text, once it is known to be an address."""
+    if not isinstance(value, str):
+        raise StartError(f"{value!r} is not an address", _HINT)
+    parse_address(value)
+    return value
+
+
+def bare_host(value: object) -> str:
+    """An option's reader: a host, its IPv6 brackets taken off."""
+    if not isinstance(value, str):
+        raise StartError(f"{value!r} is not a host", "give a name or an address, such as 0.0.0.0")
+    host = value.strip()
+    return host[1:-1] if host.startswith("[") and host.endswith("]") else host

@@ -1,0 +1,249 @@
+"""Every option, once: the command line, the environment, docs/settings.md and Rust all read this.
+
+Not how an option is read from text (`options.py`), nor where the values come from (`sources.py`).
+
+Invariant: a `Config` that exists is valid, however it was made.
+"""
+
+# ruff: noqa: RUF009 (`option` returns a dataclass field, which is what belongs there)
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from bridgehead.address import (
+    Address,
+    DescriptorAddress,
+    TcpAddress,
+    UnixAddress,
+    bare_host,
+    bindable,
+    parse_address,
+    read_descriptor,
+    read_port,
+)
+from bridgehead.errors import StartError
+from bridgehead.options import (
+    Option,
+    Shape,
+    choice,
+    header,
+    many,
+    maybe,
+    option,
+    options_of,
+    seconds,
+    switch,
+    text,
+    whole,
+)
+
+Application = Callable[..., Awaitable[None]]
+
+_NEW = "new: uvicorn has no such option"
+
+
+def read_app(value: object) -> Any:
+    """An option's reader: a target in words, or the application itself."""
+    if isinstance(value, str) or callable(value):
+        return value
+    raise StartError(f"{value!r} is neither a target nor an application", "write module:app")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """How to serve. The attributes are uvicorn's parameter names; Rust reads them as they are."""
+
+    app: str | Application = option(
+        "",
+        read=read_app,
+        shape=Shape.TARGET,
+        metavar="TARGET",
+        group="Application",
+        help="the application: module:attribute, module, path/to/file.py, module:factory()",
+    )
+    app_dir: str = option(
+        "",
+        read=text,
+        metavar="DIR",
+        unset="the current directory",
+        group="Application",
+        help="look for the application here; goes first on sys.path",
+    )
+    factory: bool = option(
+        False,
+        read=switch,
+        shape=Shape.FLAG,
+        group="Application",
+        help="TARGET is a function that returns the application",
+    )
+    root_path: str = option(
+        "",
+        read=text,
+        metavar="PATH",
+        group="Application",
+        help="the path under which a proxy mounts the application (ASGI root_path)",
+    )
+    lifespan: str = option(
+        "auto",
+        read=choice("auto", "on", "off"),
+        metavar="auto|on|off",
+        group="Application",
+        help="auto: used if the application has it; on: no start without it; off: not asked for",
+    )
+    loop: str = option(
+        "auto",
+        read=choice("auto", "asyncio", "uvloop"),
+        metavar="NAME",
+        group="Application",
+        help="the event loop: asyncio, uvloop, or auto: uvloop if it is installed",
+    )
+
+    host: str = option(
+        "127.0.0.1",
+        read=bare_host,
+        metavar="HOST",
+        unset="every interface",
+        group="Address",
+        help="name or address to listen on; 0.0.0.0 for IPv4, :: for IPv4 and IPv6 of every interface",
+    )
+    port: int = option(
+        8000,
+        read=read_port,
+        metavar="PORT",
+        group="Address",
+        help="port to listen on; 0 takes a free one, and prints it",
+    )
+    bind: tuple[str, ...] = option(
+        (),
+        read=many(bindable),
+        shape=Shape.LIST,
+        metavar="ADDRESS",
+        group="Address",
+        help="instead of host and port, several times: host:port, [ipv6]:port, :port, unix:/path, fd://number",
+        differs=_NEW,
+    )
+    uds: str | None = option(
+        None,
+        read=maybe(text),
+        metavar="PATH",
+        group="Address",
+        help="listen on a Unix socket; the file left by a dead server is replaced",
+    )
+    fd: int | None = option(
+        None,
+        read=maybe(read_descriptor),
+        metavar="NUMBER",
+        group="Address",
+        help="listen on a socket that was opened for us (systemd: 3)",
+    )
+    backlog: int = option(
+        2048,
+        read=whole(1, 2**31 - 1),
+        metavar="NUMBER",
+        group="Address",
+        help="connections the kernel keeps waiting; it caps this at net.core.somaxconn",
+    )
+
+    server_header: bool = option(
+        True,
+        read=switch,
+        shape=Shape.SWITCH,
+        group="Responses",
+        help="add a Server header",
+    )
+    date_header: bool = option(
+        True,
+        read=switch,
+        shape=Shape.SWITCH,
+        group="Responses",
+        help="add a Date header",
+    )
+    headers: tuple[tuple[bytes, bytes], ...] = option(
+        (),
+        read=many(header),
+        shape=Shape.LIST,
+        flag="--header",
+        metavar="'NAME: VALUE'",
+        group="Responses",
+        help="add this header to every response; several times",
+    )
+
+    timeout_keep_alive: float = option(
+        75.0,
+        read=seconds,
+        metavar="SECONDS",
+        group="Timeouts",
+        help="close a connection that has been idle for so long",
+        differs="uvicorn: 5. Proxies keep idle connections for 60 s; who closes first loses requests",
+    )
+    timeout_graceful_shutdown: float = option(
+        25.0,
+        read=seconds,
+        metavar="SECONDS",
+        group="Timeouts",
+        help="time for a whole stop, lifespan included; what still runs then is cancelled; 0: do not wait",
+        differs="uvicorn: none, waits for ever. Kubernetes kills after 30 s; we end in order before it",
+    )
+    timeout_lifespan_startup: float = option(
+        60.0,
+        read=seconds,
+        metavar="SECONDS",
+        group="Timeouts",
+        help="time for the application's lifespan startup",
+        differs=_NEW + ", and waits for ever",
+    )
+    timeout_lifespan_shutdown: float = option(
+        5.0,
+        read=seconds,
+        metavar="SECONDS",
+        group="Timeouts",
+        help="time for the application's lifespan shutdown",
+        differs=_NEW + ", and waits for ever",
+    )
+
+    log_level: str = option(
+        "info",
+        read=choice("critical", "error", "warning", "info", "debug", "trace"),
+        metavar="LEVEL",
+        group="Logs",
+        help="what the server says on stderr: critical, error, warning, info, debug, trace",
+    )
+    access_log: bool = option(
+        True,
+        read=switch,
+        shape=Shape.SWITCH,
+        group="Logs",
+        help="one line a request on stdout",
+    )
+    use_colors: bool | None = option(
+        None,
+        read=maybe(switch),
+        shape=Shape.SWITCH,
+        unset="on a terminal",
+        group="Logs",
+        help="colours in the logs",
+    )
+
+    def __post_init__(self) -> None:
+        for each in OPTIONS:
+            try:
+                value = each.read(getattr(self, each.name))
+            except StartError as problem:
+                raise problem.within(each.name) from None
+            object.__setattr__(self, each.name, value)
+        if twice := next((each for each in self.bind if self.bind.count(each) > 1), None):
+            raise StartError(f"bind: {twice} is there twice", "name each address once")
+
+    def addresses(self) -> tuple[Address, ...]:
+        """Where to listen. As in uvicorn, `uds` is heard before `fd`, and `fd` before `host`."""
+        if self.bind:
+            return tuple(map(parse_address, self.bind))
+        if self.uds is not None:
+            return (UnixAddress(path=self.uds),)
+        if self.fd is not None:
+            return (DescriptorAddress(number=self.fd),)
+        return (TcpAddress(host=self.host, port=self.port),)
+
+
+OPTIONS: tuple[Option, ...] = options_of(Config)

@@ -1,0 +1,218 @@
+"""What an option is: its names in every place it can be set, and how what was written there is read.
+
+Not the options themselves: `config.py` lists them, each once.
+
+Invariant: reading is idempotent. What a reader returns it accepts again unchanged, so text from a flag or
+the environment and values from Python go through the same door.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, fields, replace
+from enum import Enum
+from typing import Any, TypeVar
+
+from bridgehead.errors import StartError, did_you_mean
+
+T = TypeVar("T")
+Reader = Callable[[object], T]
+
+LONGEST_SECONDS = 1e8  # three years; far below where adding it to a clock overflows
+
+# Written by the server from what really happens on the wire: a fixed value would corrupt the framing.
+_FRAMING = frozenset({"connection", "content-length", "keep-alive", "transfer-encoding", "upgrade"})
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
+_FIELD_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")  # RFC 9110, section 5.5
+
+# The words click takes, so that an environment made for uvicorn means the same here.
+_YES = frozenset({"1", "true", "t", "yes", "y", "on"})
+_NO = frozenset({"0", "false", "f", "no", "n", "off"})
+
+
+class Shape(Enum):
+    """How an option is written on the command line."""
+
+    TARGET = "the positional argument"
+    VALUE = "--name VALUE"
+    LIST = "--name VALUE, several times"
+    SWITCH = "--name or --no-name"
+    FLAG = "--name"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One setting: everything that is known of it besides its Python type."""
+
+    read: Reader[Any]
+    help: str
+    group: str
+    shape: Shape
+    metavar: str
+    unset: str  # how an empty default is shown
+    differs: str  # what uvicorn does instead, and our reason
+    flag: str
+    name: str = ""
+    default: object = None
+
+    @property
+    def toml_key(self) -> str:
+        """The key in a TOML file (the same with underscores is understood too)."""
+        return self.name.replace("_", "-")
+
+    @property
+    def flags(self) -> str:
+        """The words on the command line, as documentation shows them."""
+        words = {Shape.TARGET: self.metavar, Shape.SWITCH: f"{self.flag}/--no-{self.flag[2:]}"}
+        return words.get(self.shape, self.flag)
+
+    @property
+    def shown_default(self) -> str:
+        """The default as an operator would write it."""
+        if self.default is None or self.default == "" or self.default == ():
+            return self.unset
+        if isinstance(self.default, bool):
+            return {True: "on", False: "off"}[self.default]
+        return f"{self.default:g}" if isinstance(self.default, float) else str(self.default)
+
+    def environment_name(self, prefix: str) -> str:
+        """The variable that sets this option, for `BRIDGEHEAD_` or `UVICORN_`."""
+        return prefix + self.name.upper()
+
+
+def option(
+    default: T,
+    *,
+    read: Reader[T],
+    help: str,  # noqa: A002
+    group: str,
+    shape: Shape = Shape.VALUE,
+    metavar: str = "",
+    unset: str = "none",
+    differs: str = "",
+    flag: str = "",
+) -> T:
+    """A dataclass field that is an option."""
+    known = Option(
+        read=read,
+        help=help,
+        group=group,
+        shape=shape,
+        metavar=metavar,
+        unset=unset,
+        differs=differs,
+        flag=flag,
+    )
+    return field(default=default, metadata={"option": known})
+
+
+def options_of(settings: type[Any]) -> tuple[Option, ...]:
+    """The options of a dataclass made with `option`, in the order they are written there."""
+    found = []
+    for each in fields(settings):
+        known: Option = each.metadata["option"]
+        flag = known.flag or "--" + each.name.replace("_", "-")
+        found.append(replace(known, name=each.name, default=each.default, flag=flag))
+    return tuple(found)
+
+
+def text(value: object) -> str:
+    """Any text."""
+    if isinstance(value, str):
+        return value
+    raise StartError(f"{value!r} is not a text")
+
+
+def whole(low: int, high: int) -> Reader[int]:
+    """A whole number from `low` to `high`."""
+
+    def read(value: object) -> int:
+        try:
+            number = int(value) if isinstance(value, str) else value
+        except ValueError:
+            number = None
+        if isinstance(number, int) and not isinstance(number, bool) and low <= number <= high:
+            return number
+        raise StartError(f"{value!r} is not a whole number from {low} to {high}")
+
+    return read
+
+
+def seconds(value: object) -> float:
+    """A time in seconds, with or without a fraction."""
+    hint = "give seconds, such as 30 or 0.5"
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise StartError(f"{value!r} is not a number of seconds", hint)
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        raise StartError(f"{value!r} is not a number of seconds", hint) from None
+    if math.isnan(number) or not 0 <= number <= LONGEST_SECONDS:
+        raise StartError(f"{value!r} is not a time from 0 to {LONGEST_SECONDS:.0f} seconds", hint)
+    return number
+
+
+def switch(value: object) -> bool:
+    """On or off."""
+    if isinstance(value, bool):
+        return value
+    word = value.strip().lower() if isinstance(value, str) else ""
+    if word in _YES | _NO:
+        return word in _YES
+    raise StartError(f"{value!r} is neither true nor false", "write true or false")
+
+
+def choice(*words: str) -> Reader[str]:
+    """One of some words; capitals do not matter."""
+
+    def read(value: object) -> str:
+        word = str(value).strip().lower()
+        if word in words:
+            return word
+        raise StartError(f"{value!r} is not one of {', '.join(words)}", did_you_mean(word, words))
+
+    return read
+
+
+def maybe(read_given: Reader[T]) -> Reader[T | None]:
+    """What `read_given` reads, or None."""
+    return lambda value: None if value is None else read_given(value)
+
+
+def many(read_one: Reader[T]) -> Reader[tuple[T, ...]]:
+    """Several of what `read_one` reads; one text is split at blanks, as click splits the environment."""
+
+    def read(value: object) -> tuple[T, ...]:
+        written = value.split() if isinstance(value, str) else value
+        if not isinstance(written, Iterable):
+            raise StartError(f"{value!r} is not a list")
+        return tuple(read_one(each) for each in written)
+
+    return read
+
+
+def header(value: object) -> tuple[bytes, bytes]:
+    """A response header: `Name: value`, or the pair. Names are lower-cased, as ASGI has them."""
+    name, content = _header_words(value)
+    if not _TOKEN.fullmatch(name):
+        raise StartError(f"{name!r} is not the name of a header", "write it as `Name: value`")
+    if not _FIELD_VALUE.fullmatch(content):
+        raise StartError(f"header {name!r} holds a character that none may", "use printable Latin-1")
+    if name.lower() in _FRAMING:
+        raise StartError(f"header {name!r} cannot be set", "the server writes it, from what it really does")
+    return name.lower().encode("ascii"), content.strip(" \t").encode("latin-1")
+
+
+def _header_words(value: object) -> tuple[str, str]:
+    match value:
+        case str() if ":" in value:
+            name, _, content = value.partition(":")
+            return name, content
+        case (str() | bytes() as left, str() | bytes() as right):
+            return _latin(left), _latin(right)
+    hint = "write it as `Name: value`; in the environment without a blank, as `Name:value`"
+    raise StartError(f"{value!r} is not a header", hint)
+
+
+def _latin(value: str | bytes) -> str:
+    return value.decode("latin-1") if isinstance(value, bytes) else value

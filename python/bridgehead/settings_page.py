@@ -1,0 +1,59 @@
+"""Writes docs/settings.md: `python -m bridgehead.settings_page > docs/settings.md`.
+
+Not a source of anything: each word of the page is in `config.py`.
+
+Invariant: the same options make the same bytes, so that a test can compare the page with the file.
+"""
+
+import sys
+from itertools import groupby
+
+from bridgehead.config import OPTIONS
+from bridgehead.options import Option, Shape
+from bridgehead.sources import OUR_PREFIX
+
+_OPENING = """\
+# Settings
+
+<!-- Generated from python/bridgehead/config.py by `python -m bridgehead.settings_page`. Do not edit. -->
+
+A flag outranks the environment, and the environment outranks the default. Each variable is also understood
+with uvicorn's prefix, `UVICORN_` instead of `BRIDGEHEAD_`, and ours outranks it. In the environment switches
+take `true` and `false`, lists are split at blanks, and an empty variable counts as not set. A value that
+cannot be used ends the start with exit code 3.
+
+Names and defaults are uvicorn's; where they are not, ≠ says so and the reason stands below the table. The
+last column is the key that a TOML file will use.
+"""
+
+
+def render() -> str:
+    """The whole page."""
+    parts = [_OPENING]
+    for group, members in groupby(OPTIONS, key=lambda option: option.group):
+        parts.append(_section(group, list(members)))
+    return "\n".join(parts)
+
+
+_HEAD = ("| option | default | what it does | environment | TOML |", "|---|---|---|---|---|")
+
+
+def _section(group: str, members: list[Option]) -> str:
+    lines = [f"## {group}", "", *_HEAD, *map(_row, members)]
+    differing = [option for option in members if option.differs]
+    if differing:
+        lines += ["", *(f"- ≠ `{option.name}` — {option.differs}." for option in differing)]
+    return "\n".join([*lines, ""])
+
+
+def _row(option: Option) -> str:
+    value = f" {option.metavar}" if option.metavar and option.shape is not Shape.TARGET else ""
+    mark = " ≠" if option.differs else ""
+    variable = option.environment_name(OUR_PREFIX)
+    cells = [f"`{option.flags}{value}`{mark}", option.shown_default, option.help]
+    cells += [f"`{variable}`", f"`{option.toml_key}`"]
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(render())
