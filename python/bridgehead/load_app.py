@@ -1,0 +1,167 @@
+"""`module:app` → the application, or an error that names the next step.
+
+Not a judge of applications: what is loaded is callable, and that is all that is known of it.
+
+Invariant: a failure of the application shows the application's traceback, and none of our frames.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from types import FunctionType, ModuleType
+from typing import Any
+
+from bridgehead.config import Application
+from bridgehead.errors import StartError, application_traceback, has_application_frames, nearest
+from bridgehead.load_module import load_module
+from bridgehead.target import Factory, Target, parse_target
+
+_USUAL_NAMES = ("app", "application", "api")
+_SHOWN_NAMES = 8  # more are not read
+_THEIRS = "the traceback above is the application's"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedApp:
+    """An application, and the words that name it in messages."""
+
+    application: Application
+    name: str
+
+
+def load(target: str | Application, *, factory: bool, app_dir: str) -> LoadedApp:
+    """Find what `target` names. An application that is one already is taken as it is, as in uvicorn."""
+    if not isinstance(target, str):
+        name = getattr(target, "__qualname__", type(target).__qualname__)
+        return LoadedApp(application=_built(target, name) if factory else target, name=name)
+    wanted = parse_target(target)
+    calls = factory or wanted.factory is Factory.CALLED
+    module = load_module(wanted, app_dir=app_dir)
+    if wanted.attributes:
+        name, found = f"{wanted.place}:{'.'.join(wanted.attributes)}", _attribute(module, wanted)
+    else:
+        name, found = _only_application(module, wanted, factory=calls)
+    if not callable(found):
+        hint = _names_hint(wanted, _applications(module) or _callables(module))
+        raise StartError(f"{name} is of type {type(found).__name__}, which cannot be called", hint)
+    if calls:
+        return LoadedApp(application=_built(found, name), name=f"{name}()")
+    if _looks_like_a_factory(found):
+        _tell(f"{name} takes no arguments: it is called as a factory. Write {name}() to say so")
+        return LoadedApp(application=_built(found, name), name=f"{name}()")
+    return LoadedApp(application=found, name=name)
+
+
+def _attribute(module: ModuleType, wanted: Target) -> object:
+    found: object = module
+    path = wanted.place
+    for name, separator in zip(wanted.attributes, ":" + "." * len(wanted.attributes), strict=False):
+        try:
+            found = getattr(found, name)
+        except AttributeError as problem:
+            # A `__getattr__` or a property of the application may have raised it, for a reason of its own.
+            detail = application_traceback(problem) if has_application_frames(problem) else ""
+            message = f"{path} has no attribute {name!r}"
+            raise StartError(message, _missing_hint(found, path + separator, name), detail=detail) from None
+        except Exception as problem:
+            message = f"{path}{separator}{name} raised {type(problem).__name__}"
+            raise StartError(message, _THEIRS, detail=application_traceback(problem)) from None
+        path += separator + name
+    return found
+
+
+def _missing_hint(holder: object, prefix: str, name: str) -> str:
+    names = _callables(holder)
+    near = nearest(name, names)
+    others = [each for each in names if each not in near]
+    listed = ", ".join([*near, *others][:_SHOWN_NAMES])
+    has = f"it has {listed}" if listed else "it holds nothing that could be served"
+    return f"did you mean `{prefix}{near[0]}`? {has}" if near else has
+
+
+def _only_application(module: ModuleType, wanted: Target, *, factory: bool) -> tuple[str, object]:
+    """The application of a module that was named alone."""
+    if factory:
+        hint = _names_hint(wanted, _callables(module))
+        raise StartError(f"{wanted.place} does not say which function is the factory", hint)
+    for name in _USUAL_NAMES:
+        if callable(found := getattr(module, name, None)):
+            return f"{wanted.place}:{name}", found
+    names = _applications(module)
+    if len({id(getattr(module, name)) for name in names}) == 1:
+        return f"{wanted.place}:{names[0]}", getattr(module, names[0])
+    if names:
+        raise StartError(f"{wanted.place} has several applications", _names_hint(wanted, names))
+    makers = [f"{name}()" for name in _callables(module) if _looks_like_a_factory(getattr(module, name))]
+    hint = _names_hint(wanted, makers or _callables(module))
+    raise StartError(f"{wanted.place} has no {', '.join(_USUAL_NAMES)}, nor another ASGI application", hint)
+
+
+def _names_hint(wanted: Target, names: Iterable[str]) -> str:
+    shown = [f"`{wanted.place}:{name}`" for name in names][:_SHOWN_NAMES]
+    return f"name it: {' or '.join(shown)}" if shown else f"name it: `{wanted.place}:attribute`"
+
+
+def _callables(holder: object) -> list[str]:
+    """The public callables of a module or object: its own first, then what it imported."""
+    names = [name for name in vars(holder) if not name.startswith("_")] if hasattr(holder, "__dict__") else []
+    found = [name for name in names if callable(vars(holder)[name])]
+    own = getattr(holder, "__name__", None)
+    return sorted(found, key=lambda name: (getattr(vars(holder)[name], "__module__", own) != own, name))
+
+
+def _applications(module: ModuleType) -> list[str]:
+    return [name for name in _callables(module) if _looks_like_asgi(getattr(module, name))]
+
+
+def _looks_like_asgi(found: object) -> bool:
+    """An instance or function that is called with a scope and two more, and awaited."""
+    if isinstance(found, type):
+        return False
+    call = found if isinstance(found, FunctionType) else getattr(type(found), "__call__", None)  # noqa: B004
+    if not inspect.iscoroutinefunction(call):
+        return False
+    names = [name.lstrip("_") for name in inspect.signature(call).parameters]
+    return names[-3:-2] == ["scope"] and len(names) == (3 if call is found else 4)
+
+
+def _looks_like_a_factory(found: object) -> bool:
+    """A plain function that can be called with nothing: no application can be one."""
+    if not isinstance(found, FunctionType) or inspect.iscoroutinefunction(found):
+        return False
+    parameters = inspect.signature(found).parameters.values()
+    return all(each.default is not each.empty or each.kind is each.VAR_KEYWORD for each in parameters)
+
+
+def _built(factory: Callable[..., Any], name: str) -> Application:
+    """What a factory returns."""
+    try:
+        inspect.signature(factory).bind()
+    except TypeError as problem:
+        hint = "wrap it in a function without arguments, and name that"
+        raise StartError(f"the factory {name} needs arguments: {problem}", hint) from None
+    except ValueError:
+        pass  # written in C without a signature: calling it will tell
+    try:
+        application: Any = factory()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as problem:  # SystemExit too: a factory that exits must say so
+        detail = application_traceback(problem)
+        message = f"the factory {name} raised {type(problem).__name__}"
+        raise StartError(message, _THEIRS, detail=detail) from None
+    if inspect.iscoroutine(application):
+        application.close()
+        raise StartError(f"the factory {name} is a coroutine function", "make it a plain function")
+    if not callable(application):
+        kind = type(application).__name__
+        raise StartError(
+            f"the factory {name} returned {kind}, which cannot be called", "return the application"
+        )
+    return application  # type: ignore[no-any-return]
+
+
+def _tell(sentence: str) -> None:
+    from bridgehead import log
+
+    log.logger().warning("%s", sentence)

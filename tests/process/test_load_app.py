@@ -1,0 +1,264 @@
+"""Loading an application: every form of a target, and every way it can fail."""
+
+import itertools
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bridgehead.errors import StartError
+from bridgehead.load_app import LoadedApp, load
+
+APP = "async def app(scope, receive, send): ...\n"
+NAMED = "async def {}(scope, receive, send): ...\n"
+CLASS = "class Server:\n    async def __call__(self, scope, receive, send): ...\n"
+
+Write = Callable[..., Path]
+_numbers = itertools.count()
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
+    """Writes files into the current directory; what they import is forgotten afterwards."""
+    before = set(sys.modules)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", sys.path[:])
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def write_one(name: str, source: str) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(source)
+        return path
+
+    yield write_one
+    for name in set(sys.modules) - before:
+        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+def loaded(target: Any, *, factory: bool = False, app_dir: str = "") -> LoadedApp:
+    return load(target, factory=factory, app_dir=app_dir)
+
+
+def refused(target: str, *, factory: bool = False, app_dir: str = "") -> StartError:
+    with pytest.raises(StartError) as problem:
+        load(target, factory=factory, app_dir=app_dir)
+    assert "load_app" not in problem.value.detail
+    assert "importlib" not in problem.value.detail
+    return problem.value
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [
+        ("shop:app", "shop:app"),
+        ("shop", "shop:app"),
+        ("shop:holder.inner", "shop:holder.inner"),
+        ("shop:make()", "shop:make()"),
+        ("shop.py", "shop.py:app"),
+        ("./shop.py:app", "./shop.py:app"),
+        ("shop.py:make()", "shop.py:make()"),
+    ],
+)
+def test_each_form_of_a_target_finds_the_application(write: Write, target: str, name: str) -> None:
+    write("shop.py", f"{APP}class holder:\n    inner = app\ndef make(): return app\n")
+    found = loaded(target)
+    assert found.name == name
+    assert getattr(found.application, "__name__", "") == "app"
+
+
+def test_an_application_object_is_taken_as_it_is() -> None:
+    async def served(scope: object, receive: object, send: object) -> None: ...
+
+    assert loaded(served).application is served
+    assert loaded(lambda: served, factory=True).application is served
+
+
+@pytest.mark.parametrize("name", ["app", "application", "api"])
+def test_a_module_alone_is_searched_for_the_usual_names(write: Write, name: str) -> None:
+    write("alone.py", NAMED.format("other") + NAMED.format(name))
+    assert loaded("alone").name == f"alone:{name}"
+
+
+def test_a_module_alone_serves_its_only_application(write: Write) -> None:
+    write("alone.py", CLASS + "site = Server()\nsame = site\ndef helper(scope): ...\n")
+    assert type(loaded("alone").application).__name__ == "Server"
+
+
+def test_an_inherited_call_is_an_application_too(write: Write) -> None:
+    write("alone.py", CLASS + "class Shop(Server): ...\nsite = Shop()\n")
+    assert loaded("alone").name == "alone:site"
+
+
+def test_two_applications_are_not_guessed_between(write: Write) -> None:
+    write("alone.py", NAMED.format("one") + NAMED.format("two"))
+    problem = refused("alone")
+    assert problem.message == "alone has several applications"
+    assert problem.hint == "name it: `alone:one` or `alone:two`"
+
+
+def test_a_module_with_only_a_factory_is_told_how_to_name_it(write: Write) -> None:
+    write("alone.py", "def create_app(): ...\n")
+    assert refused("alone").hint == "name it: `alone:create_app()`"
+
+
+def test_the_factory_flag_calls_what_is_named(write: Write) -> None:
+    write("shop.py", APP + "def make(debug=False): return app\n")
+    assert loaded("shop:make", factory=True).name == "shop:make()"
+
+
+def test_a_function_without_arguments_is_a_factory_unsaid(write: Write) -> None:
+    write("shop.py", APP + "def make(debug=False): return app\n")
+    assert loaded("shop:make").name == "shop:make()"
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            "def make(settings): ...",
+            "the factory f:make needs arguments: missing a required argument: 'settings'",
+        ),
+        ("def make(): return 3", "the factory f:make returned int, which cannot be called"),
+        ("async def make(): ...", "the factory f:make is a coroutine function"),
+        ("def make(): 1 / 0", "the factory f:make raised ZeroDivisionError"),
+        ("def make(): raise SystemExit(1)", "the factory f:make raised SystemExit"),
+    ],
+)
+def test_a_factory_that_gives_no_application_is_explained(write: Write, body: str, message: str) -> None:
+    write("f.py", body + "\n")
+    problem = refused("f:make()")
+    assert problem.message == message
+    assert problem.detail.count("File ") == ("raise" in message)
+
+
+def test_a_file_in_a_package_may_import_relatively(write: Write) -> None:
+    for package in ("deep", "deep/er"):
+        write(f"src/{package}/__init__.py", "")
+    write("src/deep/names.py", "name = 'found'\n")
+    write("src/deep/er/main.py", "from ..names import name\n" + APP)
+    found = loaded("src/deep/er/main.py:app")
+    assert getattr(found.application, "__module__", "") == "deep.er.main"
+
+
+def test_a_package_file_is_its_package(write: Write) -> None:
+    write("kit/__init__.py", "from .inside import app\n")
+    write("kit/inside.py", APP)
+    assert getattr(loaded("kit/__init__.py").application, "__module__", "") == "kit.inside"
+
+
+def test_a_file_may_import_its_neighbour(write: Write) -> None:
+    write("lonely/neighbour.py", APP)
+    write("lonely/my-app.py", "from neighbour import app\n")
+    assert loaded("lonely/my-app.py").name == "lonely/my-app.py:app"
+
+
+def test_a_file_named_as_a_loaded_module_does_not_replace_it(write: Write) -> None:
+    write("enum.py", APP)
+    before = sys.modules["enum"]
+    assert getattr(loaded("enum.py").application, "__module__", "") == "enum_app"
+    assert sys.modules["enum"] is before
+
+
+def test_the_application_directory_goes_first_on_the_path(write: Write) -> None:
+    folder = write("elsewhere/there.py", APP).parent
+    assert loaded("there", app_dir="elsewhere").name == "there:app"
+    assert loaded("there.py", app_dir="elsewhere").name == "there.py:app"
+    assert sys.path[0] == str(folder)
+
+
+def test_a_directory_that_is_not_there_is_refused(write: Write) -> None:
+    write("x.py", APP)
+    assert refused("x", app_dir="nowhere").message == "--app-dir: there is no directory 'nowhere'"
+
+
+@pytest.mark.parametrize(
+    ("target", "message", "hint"),
+    [
+        ("shp:app", "there is no module 'shp' in {} or on sys.path", "did you mean `shop:app`?"),
+        ("kit.shap:app", "there is no module 'kit.shap' in {}/kit", "did you mean `kit.shape:app`?"),
+        ("kot.shape", "there is no module 'kot' in {} or on sys.path", "did you mean `kit.shape`?"),
+        ("shop.app", "'shop' is a module, not a package", "did you mean `shop:app`?"),
+        (
+            "zzzzzz",
+            "there is no module 'zzzzzz' in {} or on sys.path",
+            "it has kit, shop; --app-dir names another",
+        ),
+        ("shap.py", "there is no file 'shap.py'", "did you mean `shop.py`?"),
+        ("no/shop.py", "there is no file 'no/shop.py'", "there is no such directory: {}/no"),
+        ("shop:ap", "shop has no attribute 'ap'", "did you mean `shop:app`? it has app"),
+        ("shop:app.x.y", "shop:app has no attribute 'x'", "it holds nothing"),
+        ("shop:number", "shop:number is of type int, which cannot be called", "name it: `shop:app`"),
+        (
+            "kit/shape:app",
+            "'kit/shape:app' is neither a module nor a .py file",
+            "`kit/shape.py:app` or `kit.shape:app`",
+        ),
+        ("shop:make(1)", "'shop:make(1)' calls a factory with arguments", "without arguments"),
+        ("shop:", "'shop:' does not name an attribute", "write module:attribute"),
+        (":app", "':app' does not name a module", "write module:attribute"),
+        ("my-shop:app", "'my-shop:app' does not name a module", "write module:attribute"),
+    ],
+)
+def test_a_target_that_is_not_there_names_the_next_step(
+    write: Write, tmp_path: Path, target: str, message: str, hint: str
+) -> None:
+    write("shop.py", APP + "number = 3\n")
+    write("kit/__init__.py", "")
+    write("kit/shape.py", APP)
+    problem = refused(target)
+    assert problem.message == message.format(tmp_path)
+    assert hint.format(tmp_path) in problem.hint
+    assert problem.detail == ""
+
+
+def test_a_failed_import_inside_the_application_shows_its_own_traceback(write: Write) -> None:
+    path = write("main.py", "import inner\n")
+    inner = write("inner.py", "\nimport absent_library.part\n")
+    problem = refused("main:app")
+    assert problem.message == "main imports 'absent_library', which is not installed"
+    assert sys.executable in problem.hint
+    assert f'File "{path}", line 1' in problem.detail
+    assert f'File "{inner}", line 2' in problem.detail
+    assert problem.detail.count("File ") == 2
+
+
+def test_a_missing_import_in_a_file_shows_its_own_traceback(write: Write) -> None:
+    write("main.py", "import absent_library\n")
+    problem = refused("main.py")
+    assert problem.message == "main.py imports 'absent_library', which is not installed"
+    assert problem.detail.count("File ") == 1
+
+
+def test_a_cause_keeps_its_traceback_without_our_frames(write: Write) -> None:
+    write("main.py", "try:\n    import absent\nexcept ImportError as e:\n    raise ValueError('no') from e\n")
+    problem = refused("main")
+    assert problem.message == "main raised ValueError while it was imported"
+    assert "ModuleNotFoundError" in problem.detail
+    assert problem.detail.count("File ") == 2
+
+
+def test_a_syntax_error_names_the_line(write: Write) -> None:
+    write("main.py", "import broken\n")
+    write("broken.py", "x = 1\ndef f(:\n")
+    problem = refused("main:app")
+    assert problem.message == "main has a syntax error in broken.py, line 2"
+    assert "def f(:" in problem.detail
+
+
+def test_a_module_that_exits_is_reported(write: Write) -> None:
+    write("main.py", "import sys\nsys.exit(4)\n")
+    problem = refused("main:app")
+    assert problem.message == "main ended the process while it was imported (exit code 4)"
+    assert problem.detail.count("File ") == 1
+
+
+def test_an_attribute_that_raises_is_not_called_missing(write: Write) -> None:
+    write(
+        "main.py", "class Lazy:\n    @property\n    def app(self): raise RuntimeError('no')\nlazy = Lazy()\n"
+    )
+    problem = refused("main:lazy.app")
+    assert problem.message == "main:lazy.app raised RuntimeError"
+    assert problem.detail.count("File ") == 1
