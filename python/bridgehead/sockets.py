@@ -1,0 +1,260 @@
+"""Binds the addresses of a configuration; Rust accepts on the descriptors.
+
+Not the accept loop. Not name parsing: `address.py` has judged what was written.
+
+Invariant: an address is ours alone or the start fails. No SO_REUSEPORT, and no live socket file is replaced.
+"""
+
+import errno
+import os
+import socket
+import stat
+from collections.abc import Iterable
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from bridgehead.address import Address, DescriptorAddress, TcpAddress, UnixAddress
+from bridgehead.errors import StartError
+
+Resolved = tuple[socket.AddressFamily, tuple[Any, ...]]  # the second as `getsockname` gives it
+
+_UNIX_MODE = 0o666  # uvicorn's: the proxy in front usually runs as another user
+_SHARED_PORT_TRIES = 16  # port 0 on several addresses: the first's port may be taken on the next
+_LISTENABLE = (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX)
+# The host has no such address or no such family: the others that its name resolves to will do.
+_ABSENT = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
+
+
+class Kind(StrEnum):
+    """What a client connects to."""
+
+    TCP = "tcp"
+    UNIX = "unix"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SocketFile:
+    """A file that our bind made; known by its inode, as a successor may have replaced it."""
+
+    path: str
+    device: int
+    inode: int
+
+    def remove(self) -> None:
+        """Delete it if it is still the one we made."""
+        with suppress(OSError):
+            now = os.lstat(self.path)
+            if (now.st_dev, now.st_ino) == (self.device, self.inode):
+                os.unlink(self.path)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """A listening socket, and how to print it: `http://127.0.0.1:8000`, `unix socket /run/app.sock`."""
+
+    socket: socket.socket
+    kind: Kind
+    label: str
+    file: SocketFile | None = None
+
+    def close(self) -> None:
+        """Close the socket unless it was detached, and remove its file. Twice is as good as once."""
+        self.socket.close()
+        if self.file is not None:
+            self.file.remove()
+
+
+def bind(addresses: Iterable[Address], *, backlog: int) -> list[Bound]:
+    """Listen on every address, or on none."""
+    bound: list[Bound] = []
+    with ExitStack() as undo:
+        for address in addresses:
+            for each in _bind_one(address, backlog):
+                undo.callback(each.close)
+                bound.append(each)
+        undo.pop_all()
+    return bound
+
+
+def _bind_one(address: Address, backlog: int) -> list[Bound]:
+    match address:
+        case TcpAddress():
+            return _bind_tcp(address, backlog)
+        case UnixAddress():
+            return [_bind_unix(address, backlog)]
+        case DescriptorAddress():
+            return [_adopt(address, backlog)]
+
+
+def _bind_tcp(address: TcpAddress, backlog: int) -> list[Bound]:
+    resolved = _resolve(address)
+    tries = _SHARED_PORT_TRIES if address.port == 0 and len(resolved) > 1 else 1
+    while True:
+        tries -= 1
+        try:
+            return _listen_on_each(resolved, backlog)
+        except OSError as problem:
+            if problem.errno != errno.EADDRINUSE or tries == 0:
+                raise _refusal(address, problem) from None
+
+
+def _resolve(address: TcpAddress) -> list[Resolved]:
+    """Every address the host stands for, without repetition."""
+    host = address.host or ("::" if _has_ipv6() else "0.0.0.0")
+    try:
+        found = socket.getaddrinfo(host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError) as problem:  # UnicodeError: a label that IDNA refuses
+        reason = problem.strerror if isinstance(problem, OSError) else problem
+        hint = "give an address of this machine, or 0.0.0.0 for all of them"
+        raise StartError(f"the host {address.host!r} cannot be resolved: {reason}", hint) from None
+    return list(dict.fromkeys((family, place) for family, _, _, _, place in found))
+
+
+def _has_ipv6() -> bool:
+    """Whether a socket can be bound; containers often have the family but no address."""
+    try:
+        with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as probe:
+            probe.bind(("::", 0))
+    except OSError:
+        return False
+    return True
+
+
+def _listen_on_each(resolved: list[Resolved], backlog: int) -> list[Bound]:
+    bound: list[Bound] = []
+    absent: OSError | None = None
+    with ExitStack() as undo:
+        for family, (host, port, *scope) in resolved:
+            shared_port = bound[0].socket.getsockname()[1] if bound else port
+            try:
+                each = _listen_tcp(family, (host, shared_port, *scope), backlog)
+            except OSError as problem:
+                if problem.errno not in _ABSENT:
+                    raise
+                absent = problem
+                continue
+            undo.callback(each.close)
+            bound.append(each)
+        if not bound and absent is not None:
+            raise absent
+        undo.pop_all()
+    return bound
+
+
+def _listen_tcp(family: socket.AddressFamily, place: tuple[Any, ...], backlog: int) -> Bound:
+    with ExitStack() as undo:
+        sock = undo.enter_context(socket.socket(family, socket.SOCK_STREAM))
+        # A restart must not wait for the last connections of the server before it (TIME_WAIT).
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, place[0] != "::")
+        sock.bind(place)
+        sock.listen(backlog)  # only now is the address ours: Linux lets two sockets with REUSEADDR bind
+        sock.setblocking(False)
+        undo.pop_all()
+    return Bound(socket=sock, kind=Kind.TCP, label=_label(sock))
+
+
+def _bind_unix(address: UnixAddress, backlog: int) -> Bound:
+    try:
+        _make_room(address)
+        with ExitStack() as undo:
+            sock = undo.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+            sock.bind(address.path)
+            made = os.lstat(address.path)
+            file = SocketFile(path=os.path.abspath(address.path), device=made.st_dev, inode=made.st_ino)
+            undo.callback(file.remove)
+            os.chmod(address.path, _UNIX_MODE)
+            sock.listen(backlog)
+            sock.setblocking(False)
+            undo.pop_all()
+    except OSError as problem:
+        raise _refusal(address, problem) from None
+    return Bound(socket=sock, kind=Kind.UNIX, label=_label(sock), file=file)
+
+
+def _make_room(address: UnixAddress) -> None:
+    """Remove the socket file of a dead server; refuse anything else that is in the way."""
+    try:
+        mode = os.lstat(address.path).st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISSOCK(mode):
+        hint = "choose another path, or move that file away"
+        raise StartError(f"{address.path!r} exists and is not a socket", hint)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.setblocking(False)  # a live server with a full backlog answers EAGAIN at once
+        try:
+            probe.connect(address.path)
+        except ConnectionRefusedError:
+            os.unlink(address.path)
+            return
+        except (BlockingIOError, OSError) as problem:
+            if problem.errno not in {errno.EAGAIN, errno.EPROTOTYPE}:
+                raise
+    raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
+
+
+def _adopt(address: DescriptorAddress, backlog: int) -> Bound:
+    """Take over a socket that was opened for us; it is closed as ours."""
+    hint = "pass a stream socket that is bound to an address, as systemd does (its first is fd 3)"
+    try:
+        sock = socket.socket(fileno=address.number)
+    except OSError as problem:
+        raise StartError(f"{address} is not an open socket: {problem.strerror}", hint) from None
+    try:
+        if sock.family not in _LISTENABLE or sock.type != socket.SOCK_STREAM:
+            raise StartError(f"{address} is not a TCP or Unix stream socket", hint)
+        if _is_unbound(sock):
+            raise StartError(f"{address} is a socket without an address", hint)
+        sock.listen(backlog)
+        sock.setblocking(False)
+        sock.set_inheritable(False)
+    except StartError:
+        sock.detach()  # not what we were promised, so not ours to close
+        raise
+    except OSError as problem:
+        sock.detach()
+        raise StartError(f"{address} cannot listen: {problem.strerror}", hint) from None
+    kind = Kind.UNIX if sock.family == socket.AF_UNIX else Kind.TCP
+    return Bound(socket=sock, kind=kind, label=_label(sock))
+
+
+def _is_unbound(sock: socket.socket) -> bool:
+    name = sock.getsockname()
+    return not name if sock.family == socket.AF_UNIX else name[1] == 0
+
+
+def _label(sock: socket.socket) -> str:
+    name = sock.getsockname()
+    if sock.family == socket.AF_UNIX:
+        # The name of an abstract socket comes as bytes, with a zero in front; `@` is how tools show that.
+        path = "@" + name[1:].decode(errors="replace") if isinstance(name, bytes) else name
+        return f"unix socket {path}"
+    return f"http://{TcpAddress(host=name[0], port=name[1])}"
+
+
+def _refusal(address: TcpAddress | UnixAddress, problem: OSError) -> StartError:
+    """What the system said, and what to do about it."""
+    tcp = isinstance(address, TcpAddress)
+    reason, hint = f"cannot be listened on: {problem.strerror or problem}", ""
+    match problem.errno:
+        case errno.EADDRINUSE:
+            other = "choose another with --port (0 takes a free one)" if tcp else "choose another path"
+            reason, hint = "is already in use", f"stop the server that listens there, or {other}"
+        case errno.EADDRNOTAVAIL:
+            reason, hint = "is not an address of this machine", "use 127.0.0.1, or 0.0.0.0 for all"
+        case errno.EACCES | errno.EPERM if tcp:
+            reason, hint = "needs privileges", "use a port from 1024 up, behind a proxy or a port mapping"
+        case errno.EACCES | errno.EPERM:
+            reason, hint = "may not be created", "choose a directory that this user may write to"
+        case errno.ENOENT | errno.ENOTDIR:
+            reason, hint = "is in a directory that does not exist", "create the directory first"
+        case None:  # raised by Python itself
+            reason, hint = (
+                f"cannot be listened on: {problem}",
+                "the system allows 107 bytes: shorten the path",
+            )
+    return StartError(f"{address} {reason}", hint)
