@@ -1,0 +1,190 @@
+"""The command: what it makes of words, and how it ends when it cannot start."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from bridgehead.cli import main, read_config
+from bridgehead.errors import StartError
+
+APP = "async def app(scope, receive, send): ...\n"
+
+
+def serve(*words: str, cwd: Path, **environ: str) -> "subprocess.CompletedProcess[str]":
+    ours = ("BRIDGEHEAD_", "UVICORN_")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    command = [sys.executable, "-m", "bridgehead", *words]
+    return subprocess.run(command, cwd=cwd, env=clean | environ, capture_output=True, text=True, timeout=30)
+
+
+def refused(*words: str, **environ: str) -> StartError:
+    with pytest.raises(StartError) as problem:
+        read_config(words, environ)
+    return problem.value
+
+
+def test_flags_outrank_the_environment_and_ours_outranks_uvicorns() -> None:
+    environ = {
+        "UVICORN_PORT": "1",
+        "BRIDGEHEAD_PORT": "2",
+        "UVICORN_HOST": "::",
+        "UVICORN_BACKLOG": "7",
+        "BRIDGEHEAD_ROOT_PATH": "/a",
+    }
+    config = read_config(["main:app", "--port", "3"], environ)
+    assert (config.app, config.port, config.host, config.backlog) == ("main:app", 3, "::", 7)
+    assert read_config([], environ).port == 2
+    assert read_config([], environ).root_path == "/a"
+
+
+def test_every_kind_of_option_is_understood() -> None:
+    words = "x --header A:1 --header=b:\t2 --no-access-log --use-colors --factory --log-level DEBUG --fd 0"
+    config = read_config(words.split(" "), {})
+    assert config.headers == ((b"a", b"1"), (b"b", b"2"))
+    assert (config.access_log, config.use_colors, config.factory) == (False, True, True)
+    assert (config.log_level, config.fd) == ("debug", 0)
+
+
+def test_the_target_may_come_from_the_environment() -> None:
+    assert read_config([], {"UVICORN_APP": "main:app"}).app == "main:app"
+
+
+@pytest.mark.parametrize(
+    ("words", "environ", "expected"),
+    [
+        ("", {}, ["127.0.0.1:8000"]),
+        ("--host [::1] --port 9", {}, ["[::1]:9"]),
+        ("--bind :80 --bind unix:/x --bind fd://3", {}, [":80", "unix:/x", "fd://3"]),
+        ("--bind :80", {"UVICORN_PORT": "9", "BRIDGEHEAD_UDS": "/x"}, [":80"]),
+        ("--port 9", {"BRIDGEHEAD_BIND": ":80"}, ["127.0.0.1:9"]),
+        ("--port 9", {"BRIDGEHEAD_HOST": "::", "UVICORN_UDS": "/x"}, ["[::]:9"]),
+        ("", {"BRIDGEHEAD_PORT": "9", "UVICORN_FD": "3"}, ["127.0.0.1:9"]),
+        ("", {"BRIDGEHEAD_BIND": "127.0.0.1:1 [::1]:2"}, ["127.0.0.1:1", "[::1]:2"]),
+        ("--uds /x --host 0.0.0.0", {}, ["unix:/x"]),
+        ("--uds /x", {"UVICORN_FD": "3"}, ["unix:/x"]),
+        ("--fd 3", {"UVICORN_UDS": "/x"}, ["fd://3"]),
+    ],
+)
+def test_the_highest_source_says_where_to_listen(
+    words: str, environ: dict[str, str], expected: list[str]
+) -> None:
+    assert [str(each) for each in read_config(words.split(), environ).addresses()] == expected
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--bind :80 --port 9", "--bind and --port say different things about where to listen"),
+        ("--bind :80 --uds /x", "--bind and --uds say different things about where to listen"),
+        ("--uds /x --fd 3", "--uds and --fd say different things about where to listen"),
+    ],
+)
+def test_flags_that_contradict_each_other_are_refused(words: str, message: str) -> None:
+    assert refused(*words.split()).message == message
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "hint"),
+    [
+        ("--prot 3", "there is no option '--prot'", "did you mean `--port`?"),
+        ("--no-acces-log", "there is no option '--no-acces-log'", "did you mean `--no-access-log`?"),
+        ("--hos=x", "there is no option '--hos'", "did you mean `--host`?"),
+        ("--xyzzy", "there is no option '--xyzzy'", "see `serve --help` for the options of this version"),
+        ("a b", "unexpected argument 'b'", "one TARGET is enough; options begin with --"),
+        ("--port", "--port: expected one argument", "see `serve --help`"),
+        ("--port x", "--port: 'x' is not a whole number from 0 to 65535", ""),
+        ("--loop uvlop", "--loop: 'uvlop' is not one of auto, asyncio, uvloop", "did you mean `uvloop`?"),
+        (
+            "--timeout-keep-alive nan",
+            "--timeout-keep-alive: 'nan' is not a time from 0 to 100000000 seconds",
+            None,
+        ),
+        ("--bind x", "--bind: 'x' is not an address", None),
+    ],
+)
+def test_a_bad_option_names_the_next_step(words: str, message: str, hint: str | None) -> None:
+    problem = refused(*words.split())
+    assert problem.message == message
+    assert hint is None or problem.hint == hint
+
+
+def test_a_bad_variable_is_named() -> None:
+    assert refused("x", UVICORN_LOOP="zuvloop").message.startswith("UVICORN_LOOP: ")
+    assert refused("x", BRIDGEHEAD_HEADERS="a").hint.endswith(
+        "in the environment without a blank, as `Name:value`"
+    )
+
+
+def test_a_bad_option_ends_with_code_3(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["x", "--prot", "1"])
+    assert end.value.code == 3
+    expected = "bridgehead: error: there is no option '--prot'\n  hint: did you mean `--port`?\n"
+    assert capsys.readouterr().err == expected
+
+
+def test_no_target_ends_with_code_3(tmp_path: Path) -> None:
+    done = serve(cwd=tmp_path)
+    assert done.returncode == 3
+    assert done.stderr.startswith("bridgehead: error: no application was named\n  hint: try `serve main:app`")
+
+
+def test_help_names_every_group(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["--help"])
+    assert end.value.code == 0
+    shown = capsys.readouterr().out
+    for heading in ("Application:", "Address:", "Responses:", "Timeouts:", "Logs:", "Others:"):
+        assert f"\n{heading}\n" in shown
+    assert max(map(len, shown.splitlines())) <= 100
+
+
+def test_the_version_reads_as_uvicorns(tmp_path: Path) -> None:
+    (tmp_path / "bridgehead-0.1.0.dist-info").mkdir()
+    done = serve("--version", cwd=tmp_path)
+    implementation = sys.implementation.name.replace("cpython", "CPython")
+    python = f"{implementation} {'.'.join(map(str, sys.version_info[:3]))}"
+    assert done.stdout == f"Running bridgehead 0.1.0 with {python} on {os.uname().sysname}\n"
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_version_loads_nothing_that_serves(tmp_path: Path) -> None:
+    heavy = {"asyncio", "logging", "importlib.metadata", "difflib", "ssl", "bridgehead.sockets", "traceback"}
+    program = (
+        "import sys\nfrom bridgehead.cli import main\n"
+        "try: main(['--version'])\n"
+        f"except SystemExit: print(sorted({heavy!r} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=30
+    )
+    assert done.stdout.splitlines()[1] == "[]", done.stderr
+
+
+def test_a_broken_application_is_shown_though_the_port_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text("import nothing_like_it\n")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        done = serve("main:app", "--port", str(taken.getsockname()[1]), cwd=tmp_path)
+    assert done.returncode == 3
+    assert "main imports 'nothing_like_it', which is not installed" in done.stderr
+    assert "in use" not in done.stderr
+    assert done.stderr.count("File ") == 1
+    assert done.stdout == ""
+
+
+def test_a_stray_variable_is_one_warning_line(tmp_path: Path) -> None:
+    done = serve("missing:app", cwd=tmp_path, BRIDGEHEAD_PROT="1")
+    first = done.stderr.splitlines()[0]
+    assert first == "WARNING:  BRIDGEHEAD_PROT is not a setting; did you mean BRIDGEHEAD_PORT?"
+
+
+def test_an_interrupt_while_the_application_loads_ends_quietly(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(
+        f"import os\nos.kill(os.getpid(), {signal.SIGINT:d})\nfor _ in range(9): pass\n"
+    )
+    done = serve("main:app", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (130, "")
