@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 
 import pytest
-
 from harness import uvloop_is_installed
 
 LOOPS = ["asyncio", *(["uvloop"] if uvloop_is_installed() else [])]

@@ -4,6 +4,7 @@ Not a framework: no handler here does anything for the server under test.
 Invariant: a note left by a handler is read by exactly one `GET /notes/NAME`, which waits for it.
 """
 
+# ruff: noqa: ARG001, ARG002 - ASGI decides which arguments a handler has
 from __future__ import annotations
 
 import asyncio
@@ -24,7 +25,8 @@ WAIT_SECONDS = 12.0
 
 def option(scope: Scope, name: str, default: str = "") -> str:
     """The value of `?name=` in the target."""
-    return parse_qs(scope["query_string"].decode("latin-1")).get(name, [default])[0]
+    query: bytes = scope["query_string"]
+    return parse_qs(query.decode("latin-1")).get(name, [default])[0]
 
 
 async def answer(
@@ -68,7 +70,7 @@ async def read_body(receive: Receive) -> bytes:
         message = await receive()
         if message["type"] == "http.disconnect":
             raise EOFError("the client left before the end of its body")
-        body += message.get("body", b"")
+        body += bytes(message.get("body", b""))
         if not message.get("more_body", False):
             return body
 

@@ -3,6 +3,7 @@
 Run by itself: `serve wire_app:app`.
 """
 
+# ruff: noqa: ARG001 - ASGI decides which arguments a handler has
 from __future__ import annotations
 
 import asyncio
@@ -148,6 +149,7 @@ async def count_an_upload_after_the_bell(scope: Scope, receive: Receive, send: S
 async def collect_messages(scope: Scope, receive: Receive, send: Send) -> None:
     """Reads to the end of the body or of the client, and leaves a note of how it went."""
     messages: list[Message] = []
+    routes.note(option(scope, "name") + "-began", True)
     while True:
         message = await receive()
         messages.append(message)

@@ -4,7 +4,7 @@ Not a client library: nothing here knows more HTTP than a test needs to read an 
 Invariant: no readiness is guessed by sleeping; every wait has a deadline and says what it waited for.
 """
 
-from harness.client import Client, Closed, Response, request
+from harness.client import Client, ClosedError, Response, request
 from harness.server import APPS, UVICORN, Server, uvloop_is_installed
 from harness.verdicts import assert_refused, seen
 
@@ -12,7 +12,7 @@ __all__ = [
     "APPS",
     "UVICORN",
     "Client",
-    "Closed",
+    "ClosedError",
     "Response",
     "Server",
     "assert_refused",

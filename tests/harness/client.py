@@ -1,6 +1,6 @@
 """A raw socket that can read one HTTP/1.1 answer.
 
-Not lenient: a malformed head or chunk fails the test, an early end of a body is `Closed`.
+Not lenient: a malformed head or chunk fails the test, an early end of a body is `ClosedError`.
 Invariant: `read_response` takes exactly one answer off the wire, whatever follows it stays for the next call.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Address = tuple[str, int] | str
 
 
-class Closed(Exception):
+class ClosedError(Exception):
     """The server closed the connection; `data` is what came of the answer before."""
 
     def __init__(self, data: bytes, reason: str = "end of stream") -> None:
@@ -116,7 +116,7 @@ class Client:
         assert isinstance(port, int)
         return port
 
-    def send(self, data: bytes) -> None:
+    def send(self, data: bytes | memoryview) -> None:
         self.socket.sendall(data)
 
     def try_send(self, data: bytes) -> bool:
@@ -176,14 +176,14 @@ class Client:
         return data
 
     def read_to_end(self) -> bytes:
-        """All bytes until the server closes; a reset raises `Closed`."""
+        """All bytes until the server closes; a reset raises `ClosedError`."""
         data = bytearray(self._buffer)
         self._buffer = b""
         while True:
             try:
                 more = self._receive()
             except ConnectionResetError:
-                raise Closed(bytes(data), "reset") from None
+                raise ClosedError(bytes(data), "reset") from None
             if not more:
                 return bytes(data)
             data += more
@@ -192,7 +192,7 @@ class Client:
         """All bytes until the server closes, be it by a reset."""
         try:
             return self.read_to_end()
-        except Closed as closed:
+        except ClosedError as closed:
             return closed.data
 
     def read_head(self) -> tuple[str, int, str, list[tuple[str, str]], bytes]:
@@ -272,15 +272,20 @@ class Client:
         try:
             more = self._receive()
         except ConnectionResetError:
-            raise Closed(self._buffer, "reset") from None
+            raise ClosedError(self._buffer, "reset") from None
         if not more:
-            raise Closed(self._buffer)
+            raise ClosedError(self._buffer)
         self._buffer += more
 
     # --- leaving
 
     def half_close(self) -> None:
         self.socket.shutdown(socket.SHUT_WR)
+
+    def half_close_quietly(self) -> None:
+        """As `half_close`, on a connection that the server may have reset."""
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_WR)
 
     def reset(self) -> None:
         """Leave with an RST: nobody can take this for a half-closed client."""

@@ -44,7 +44,8 @@ def uvloop_is_installed() -> bool:
 class Server:
     """`python -m bridgehead TARGET …` between `__enter__` and `__exit__`.
 
-    `allow` names the complaints that this test provokes. `ready=False` starts without waiting for the address.
+    `allow` names the complaints that this test provokes.
+    `ready=False` starts without waiting for the address.
     """
 
     def __init__(
@@ -142,7 +143,8 @@ class Server:
 
     def wait_ready(self) -> None:
         def found() -> list[str] | None:
-            lines = re.findall(r" running on (.+?)(?: \(Press.*)?\n", "".join(self._output["stderr"]))
+            plain = re.sub(r"\x1b\[[0-9;]*m", "", "".join(self._output["stderr"]))
+            lines = re.findall(r" running on (.+?)(?: \(Press.*)?\n", plain)
             return lines if len(lines) >= self._binds else None
 
         self.addresses = self._wait(found, "the address", STARTUP_SECONDS)

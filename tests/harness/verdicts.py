@@ -1,7 +1,7 @@
 """What a server may do with a request it must not serve.
 
 Not a list of bad requests: those stand in the tests.
-Invariant: a refused request is answered once, closes its connection, and what followed it never reaches the application.
+Invariant: a refused request is answered once and closes its connection, and what followed it never runs.
 """
 
 from __future__ import annotations

@@ -1,0 +1,171 @@
+"""One line a request on stdout, in uvicorn's shape, that no client can break and no pipe can stall."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+
+import pytest
+from harness import UVICORN, Server, request
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with Server("wire_app:app", allow=["Traceback"]) as server:
+        yield server
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "version", "status"),
+    [
+        ("GET", "/hello", "1.1", "200 OK"),
+        ("GET", "/hello?x=1&y=%20", "1.1", "200 OK"),
+        ("HEAD", "/hello?head", "1.1", "200 OK"),
+        ("POST", "/echo?post", "1.1", "200 OK"),
+        ("GET", "/hello?old", "1.0", "200 OK"),
+        ("GET", "/nowhere", "1.1", "404 Not Found"),
+        ("GET", "/status?status=204", "1.1", "204 No Content"),
+        ("GET", "/status?status=418", "1.1", "418 I'm a Teapot"),
+        ("GET", "/status?status=503", "1.1", "503 Service Unavailable"),
+        ("GET", "/fail?when=before", "1.1", "500 Internal Server Error"),
+        ("GET", "/hello/a%20b%22c", "1.1", "200 OK"),
+    ],
+)
+def test_a_request_leaves_one_line(
+    server: Server, method: str, target: str, version: str, status: str
+) -> None:
+    with server.connect() as client:
+        port = client.port
+        client.send(request(target, method=method, version=version))
+        client.read_response(method=method)
+        expected = f'INFO:     127.0.0.1:{port} - "{method} {target} HTTP/{version}" {status}\n'
+        assert server.wait_line(f"127.0.0.1:{port} - ", stream="stdout").lower() == expected.lower()
+
+
+def test_an_unknown_status_has_no_phrase(server: Server) -> None:
+    with server.connect() as client:
+        client.ask("/status?status=299")
+        line = server.wait_line(f"127.0.0.1:{client.port} - ", stream="stdout")
+    assert line.rstrip().endswith('HTTP/1.1" 299')
+
+
+def test_requests_of_one_connection_are_logged_in_order(server: Server) -> None:
+    with server.connect() as client:
+        for number in range(50):
+            client.ask(f"/hello?number={number}")
+        server.wait_line(f"127.0.0.1:{client.port} - ", stream="stdout", count=50)
+        lines = [line for line in server.stdout.splitlines() if f"127.0.0.1:{client.port} - " in line]
+    assert [int(number) for line in lines for number in re.findall(r"number=(\d+)", line)] == list(range(50))
+
+
+def test_nothing_but_requests_is_on_stdout(server: Server) -> None:
+    server.ask("/hello?shape")
+    server.wait_line("/hello?shape", stream="stdout")
+    shape = re.compile(r'INFO:     127\.0\.0\.1:\d+ - "[A-Z]+ \S+ HTTP/1\.[01]" \d{3}( .*)?')
+    for line in server.stdout.splitlines():
+        assert shape.fullmatch(line), line
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        b'/hello?quote="',
+        b'/hello?forged="%20200%20OK',
+        b"/hello?back\\slash",
+        b"/hello?\xc2\x85next-line",
+        b"/hello?\x9b31mcolour",
+        b"/hello?\xe2\x80\xa8line-separator",
+        b"/hello?\xff",
+        b"/hello?%1b[31m%0d%0aINFO:%20forged",
+    ],
+)
+def test_no_client_can_break_the_line(server: Server, target: bytes) -> None:
+    with server.connect() as client:
+        port = client.port
+        client.send(b"GET " + target + b" HTTP/1.1\r\nHost: test\r\n\r\n")
+        if client.read_response().status == 400:
+            return
+        line = server.wait_line(f"127.0.0.1:{port} - ", stream="stdout")
+    found = re.fullmatch(r'INFO:     127\.0\.0\.1:\d+ - "(.*)" 200 OK\n', line)
+    assert found, line
+    logged = found[1]
+    assert not re.search(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", logged)
+    assert not re.search(r'(?<!\\)(\\\\)*"', logged), "a bare quote ends the field early"
+
+
+def test_an_aborted_answer_is_logged_too(server: Server) -> None:
+    with server.connect() as client:
+        port = client.port
+        client.send(request("/fail?when=body"))
+        client.read_to_any_end()
+    server.wait_line(f"127.0.0.1:{port} - ", stream="stdout")
+
+
+def test_no_access_log_keeps_stdout_empty() -> None:
+    with Server("wire_app:app", "--no-access-log") as server:
+        assert server.ask("/hello").status == 200
+        server.stop()
+        assert server.stdout == ""
+
+
+def test_all_lines_are_there_when_the_server_has_ended() -> None:
+    with Server("wire_app:app") as server:
+        with server.connect() as client:
+            for _ in range(500):
+                client.send(request("/hello?counted"))
+                client.read_response()
+        server.stop()
+        assert server.stdout.count("/hello?counted") == 500
+
+
+def test_colours_can_be_asked_for_and_refused() -> None:
+    with Server("wire_app:app", "--use-colors") as server:
+        server.ask("/hello")
+        assert "\x1b[" in server.wait_line("/hello", stream="stdout")
+        assert "\x1b[" in server.stderr
+    with Server("wire_app:app", "--no-use-colors") as server:
+        server.ask("/hello")
+        assert "\x1b[" not in server.wait_line("/hello", stream="stdout")
+        assert "\x1b[" not in server.stderr
+
+
+@pytest.mark.skipif(UVICORN, reason="uvicorn blocks on a stalled pipe")
+def test_a_stalled_pipe_blocks_no_request_and_the_lost_lines_are_counted() -> None:
+    reading, writing = os.pipe()
+    try:
+        with Server("wire_app:app", stdout=writing) as server:
+            os.close(writing)
+            writing = -1
+            filler = "q" * 1000
+            with server.connect() as client:
+                for _ in range(2000):
+                    assert client.ask(f"/hello?{filler}").status == 200
+            seen = b""
+            os.set_blocking(reading, False)
+            after = 0
+            # Drain, ask again, until a line about the lost ones has come through or been written beside.
+            while b"dropped" not in seen and "dropped" not in server.stderr:
+                try:
+                    seen += os.read(reading, 1 << 20)
+                except BlockingIOError:
+                    after += 1
+                    assert after < 1000, "nobody told how many lines were dropped"
+                    server.ask("/hello?after")
+            said = seen.decode("latin-1") + server.stderr
+            assert re.search(r"\d+ .*dropped|dropped .*\d+", said)
+    finally:
+        os.close(reading)
+        if writing != -1:
+            os.close(writing)
+
+
+@pytest.mark.skipif(UVICORN, reason="uvicorn fails on a closed pipe")
+def test_a_closed_pipe_stops_no_request() -> None:
+    reading, writing = os.pipe()
+    with Server("wire_app:app", stdout=writing) as server:
+        os.close(writing)
+        os.close(reading)
+        with server.connect() as client:
+            for _ in range(100):
+                assert client.ask("/hello").status == 200

@@ -1,0 +1,80 @@
+"""The same request however it is cut into segments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from harness import Server, request
+
+BODY = b"a\r\n0123456789\r\n5;ext=1\r\nabcde\r\n0\r\nX-Trailer: y\r\n\r\n"
+CHUNKED = b"POST /echo HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n" + BODY
+
+REQUESTS = {
+    "no body": (request("/echo?q=%20", headers=[("X-One", "1")]), b""),
+    "length": (request("/echo", method="POST", body=b"0123456789"), b"0123456789"),
+    "chunked": (CHUNKED, b"0123456789abcde"),
+}
+
+
+@pytest.fixture(scope="module")
+def server(loop: str) -> Iterator[Server]:
+    with Server("wire_app:app", "--loop", loop, "--no-access-log") as server:
+        yield server
+
+
+@pytest.mark.parametrize("kind", REQUESTS)
+def test_a_request_cut_in_two_at_any_byte_is_the_same_request(server: Server, kind: str) -> None:
+    data, body = REQUESTS[kind]
+    with server.connect() as client, server.connect() as other:
+        for cut in range(1, len(data)):
+            client.send(data[:cut])
+            # A whole exchange elsewhere: the server has had the time to see half a request.
+            other.assert_open()
+            client.send(data[cut:])
+            response = client.read_response()
+            assert (response.status, response.body) == (200, body), cut
+
+
+@pytest.mark.parametrize("kind", REQUESTS)
+def test_a_request_that_comes_byte_by_byte_is_the_same_request(server: Server, kind: str) -> None:
+    data, body = REQUESTS[kind]
+    with server.connect() as client, server.connect() as other:
+        for index in range(len(data)):
+            client.send(data[index : index + 1])
+            other.assert_open()
+        response = client.read_response()
+        assert (response.status, response.body) == (200, body)
+
+
+@pytest.mark.parametrize("kind", REQUESTS)
+def test_two_requests_cut_at_any_byte_are_two_requests(server: Server, kind: str) -> None:
+    data, body = REQUESTS[kind]
+    pair = data + data
+    with server.connect() as client, server.connect() as other:
+        for cut in range(len(data) - 5, min(len(pair), len(data) + 40)):
+            client.send(pair[:cut])
+            other.assert_open()
+            client.send(pair[cut:])
+            assert [client.read_response().body for _ in range(2)] == [body, body], cut
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 16, 100, 4096])
+def test_an_upload_in_segments_of_any_size_arrives_whole(server: Server, size: int) -> None:
+    body = bytes(range(256)) * (4 if size < 16 else 64)
+    data = request("/echo", method="POST", body=body)
+    with server.connect() as client:
+        for index in range(0, len(data), size):
+            client.send(data[index : index + size])
+        assert client.read_response().body == body
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 255, 4096, 65_536])
+def test_a_chunked_upload_of_any_chunk_size_arrives_whole(server: Server, size: int) -> None:
+    body = bytes(range(256)) * (8 if size < 255 else 1024)
+    chunks = [body[index : index + size] for index in range(0, len(body), size)]
+    wire = b"".join(b"%x\r\n%b\r\n" % (len(chunk), chunk) for chunk in chunks) + b"0\r\n\r\n"
+    with server.connect() as client:
+        client.send(b"POST /echo HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n" + wire)
+        assert client.read_response().body == body
+        client.assert_open()
