@@ -11,7 +11,6 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from itertools import groupby
 from typing import Any, NoReturn
 
@@ -58,26 +57,14 @@ def _serve(argv: Sequence[str]) -> int:
         raise StartError("no application was named", "try `serve main:app` or `serve path/to/main.py`")
 
     from bridgehead import log
-    from bridgehead.load_app import load
 
     log.configure(level=config.log_level, use_colors=config.use_colors)
     for sentence in strays(os.environ):
         log.logger().warning("%s", sentence)
-    # Before binding: a mistake in the application is worth more to its author than a taken port.
-    loaded = load(config.app, factory=config.factory, app_dir=config.app_dir)
-    return _run(replace(config, app=loaded.application, factory=False))
 
-
-def _run(config: Config) -> int:
-    from bridgehead.sockets import bind
     from bridgehead.worker import run
 
-    bound = bind(config.addresses(), backlog=config.backlog)
-    try:
-        return run(config, bound)
-    finally:
-        for each in bound:
-            each.close()
+    return run(config)
 
 
 class _Parser(argparse.ArgumentParser):

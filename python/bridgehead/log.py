@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import TextIO
 
 TRACE = 5
+INFO = logging.INFO
 
 _ROOT = "bridgehead"
 _LEVELS = {

@@ -29,16 +29,17 @@ pub(crate) struct Worker {
     pub(crate) watch: Watch,
 }
 
-/// Serves the listeners until `stage` says otherwise and the last connection is gone.
+/// Begins to serve the listeners on the current runtime. What is returned ends when `stage` says so and the last
+/// connection is gone.
 ///
 /// # Errors
 /// When a listener cannot be driven by the current runtime; nothing was served then.
-pub async fn serve(
+pub fn serve(
     config: Config,
     listeners: Vec<Listener>,
     app: Arc<dyn App>,
     stage: watch::Receiver<Stage>,
-) -> io::Result<()> {
+) -> io::Result<impl Future<Output = ()>> {
     let open: Vec<Open> = listeners.into_iter().map(Listener::open).collect::<Result<_, _>>()?;
     let (watch, last) = shutdown::watch(stage);
     let worker = Worker { config: Arc::new(config), app, watch };
@@ -46,8 +47,7 @@ pub async fn serve(
         tokio::spawn(accept(listener, worker.clone()));
     }
     drop(worker);
-    last.gone().await;
-    Ok(())
+    Ok(last.gone())
 }
 
 async fn accept(listener: Open, worker: Worker) {

@@ -290,6 +290,13 @@ impl AppHalf {
         room
     }
 
+    /// Whether there is room.
+    #[must_use]
+    pub fn room_now(&self) -> Room {
+        let state = self.0.lock();
+        if state.is_gone() { Room::Gone } else { state.room() }
+    }
+
     /// Waits until there is room again, or nobody reads.
     pub fn room(&self) -> impl Future<Output = ()> + Send + 'static {
         let shared = Arc::clone(&self.0);

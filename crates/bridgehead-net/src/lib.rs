@@ -34,4 +34,4 @@ pub use forked::descriptors as open_descriptors;
 pub use listen::{Listener, ListenError};
 pub use log_pipe::LogPipe;
 pub use peer::{Address, Peer};
-pub use shutdown::{Stage, Watch, channel as shutdown_channel};
+pub use shutdown::{Signal, Stage, channel as shutdown_channel};

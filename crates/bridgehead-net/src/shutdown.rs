@@ -36,7 +36,7 @@ impl Signal {
 
 /// Sees the stage; every task of the network holds one, and the last one gone ends the wait.
 #[derive(Clone, Debug)]
-pub struct Watch {
+pub(crate) struct Watch {
     stage: watch::Receiver<Stage>,
     _alive: mpsc::Sender<()>,
 }

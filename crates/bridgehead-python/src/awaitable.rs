@@ -1,0 +1,184 @@
+//! What `receive()` and `send()` return: awaitables that act when they are awaited.
+//!
+//! They have a coroutine's methods, so that `asyncio.create_task(receive())` works, and nothing happens before the
+//! first step: one that is cancelled before has taken nothing. A step that can be answered completes without
+//! suspending its task.
+
+use pyo3::exceptions::{PyRuntimeError, PyStopIteration};
+use pyo3::prelude::*;
+
+use crate::http::{Http, Outcome};
+
+/// `receive()`.
+#[pyclass(module = "bridgehead._native", freelist = 64)]
+pub(crate) struct Receive {
+    http: Py<Http>,
+    ended: bool,
+}
+
+/// `send(message)`.
+#[pyclass(module = "bridgehead._native", freelist = 64)]
+pub(crate) struct Send {
+    http: Py<Http>,
+    stage: Stage,
+}
+
+enum Stage {
+    /// Not yet looked at.
+    Fresh(Py<PyAny>),
+    /// Taken; there was no room for more.
+    Taken,
+    Ended,
+}
+
+impl Receive {
+    pub(crate) fn new(http: Py<Http>) -> Self {
+        Self { http, ended: false }
+    }
+}
+
+impl Send {
+    pub(crate) fn new(http: Py<Http>, message: Py<PyAny>) -> Self {
+        Self { http, stage: Stage::Fresh(message) }
+    }
+}
+
+/// What a step gives: something to wait for, `None` for a turn of the loop, or its end.
+type Step = PyResult<Option<Py<PyAny>>>;
+
+fn ended_already(what: &str) -> PyErr {
+    PyRuntimeError::new_err(format!("cannot reuse an awaited {what}"))
+}
+
+/// `throw` as coroutines have it: nothing here catches anything.
+fn thrown(kind: &Bound<'_, PyAny>, value: Option<Bound<'_, PyAny>>) -> PyErr {
+    match value {
+        Some(value) if !value.is_none() => PyErr::from_value(value),
+        _ => match kind.call0() {
+            // A type was thrown.
+            Ok(value) if kind.is_instance_of::<pyo3::types::PyType>() => PyErr::from_value(value),
+            _ => PyErr::from_value(kind.clone()),
+        },
+    }
+}
+
+#[pymethods]
+impl Receive {
+    fn __await__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__(slf: &Bound<'_, Self>) -> Step {
+        let py = slf.py();
+        let http = {
+            let this = slf.borrow();
+            if this.ended {
+                return Err(ended_already("receive()"));
+            }
+            this.http.clone_ref(py)
+        };
+        match http.get().receive_now(py)? {
+            Outcome::Yield => Ok(Some(py.None())),
+            Outcome::Wait(wait) => Ok(Some(wait.into_any())),
+            Outcome::Done(message) => {
+                slf.borrow_mut().ended = true;
+                Err(PyStopIteration::new_err(message))
+            }
+        }
+    }
+
+    fn send(slf: &Bound<'_, Self>, _value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        Self::__next__(slf)?.ok_or_else(|| PyStopIteration::new_err(()))
+    }
+
+    #[pyo3(signature = (kind, value = None, traceback = None))]
+    fn throw(
+        slf: &Bound<'_, Self>,
+        kind: &Bound<'_, PyAny>,
+        value: Option<Bound<'_, PyAny>>,
+        traceback: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        drop(traceback);
+        slf.borrow_mut().ended = true;
+        Err(thrown(kind, value))
+    }
+
+    fn close(&mut self) {
+        self.ended = true;
+    }
+}
+
+#[pymethods]
+impl Send {
+    fn __await__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__(slf: &Bound<'_, Self>) -> Step {
+        let py = slf.py();
+        let (http, message) = {
+            let this = slf.borrow();
+            let message = match &this.stage {
+                Stage::Fresh(message) => Some(message.clone_ref(py)),
+                Stage::Taken => None,
+                Stage::Ended => return Err(ended_already("send()")),
+            };
+            (this.http.clone_ref(py), message)
+        };
+        let outcome = match message {
+            Some(message) => Http::send_now(http.bind(py), message.bind(py)),
+            None => http.get().sent_now(py),
+        };
+        match outcome {
+            Ok(Outcome::Yield) => Ok(Some(py.None())),
+            Ok(Outcome::Wait(wait)) => {
+                Self::advance(slf, Stage::Taken);
+                Ok(Some(wait.into_any()))
+            }
+            Ok(Outcome::Done(_)) => {
+                Self::advance(slf, Stage::Ended);
+                Ok(None)
+            }
+            Err(error) => {
+                Self::advance(slf, Stage::Ended);
+                Err(error)
+            }
+        }
+    }
+
+    fn send(slf: &Bound<'_, Self>, _value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        Self::__next__(slf)?.ok_or_else(|| PyStopIteration::new_err(()))
+    }
+
+    #[pyo3(signature = (kind, value = None, traceback = None))]
+    fn throw(
+        slf: &Bound<'_, Self>,
+        kind: &Bound<'_, PyAny>,
+        value: Option<Bound<'_, PyAny>>,
+        traceback: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<()> {
+        drop(traceback);
+        Self::advance(slf, Stage::Ended);
+        Err(thrown(kind, value))
+    }
+
+    fn close(slf: &Bound<'_, Self>) {
+        Self::advance(slf, Stage::Ended);
+    }
+}
+
+impl Send {
+    /// The message goes once it is no longer borrowed from: letting go of it may run Python.
+    fn advance(slf: &Bound<'_, Self>, stage: Stage) {
+        let last = std::mem::replace(&mut slf.borrow_mut().stage, stage);
+        drop(last);
+    }
+}

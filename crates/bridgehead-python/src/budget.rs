@@ -1,0 +1,86 @@
+//! How much one request may do before the loop comes first.
+//!
+//! A `send()` that is answered at once does not suspend its coroutine, so a hundred thousand of them would be one step.
+//!
+//! Invariant: within one turn of the drain no request has more than [`MESSAGES`] messages or [`SHARE`] answered at once.
+
+use std::time::{Duration, Instant};
+
+/// Messages answered without suspending, then one yield.
+pub(crate) const MESSAGES: u32 = 128;
+
+/// Time within which they are answered without suspending; asyncio warns of a slow callback at 100 ms.
+const SHARE: Duration = Duration::from_millis(5);
+
+/// What is left of a request's share. A new turn of the drain, or a wait, means that others had theirs.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    turn: u64,
+    since: Option<Instant>,
+    used: u32,
+}
+
+impl Budget {
+    pub(crate) fn new() -> Self {
+        Self { turn: 0, since: None, used: 0 }
+    }
+
+    /// Counts one message, and says whether the loop has to come first; then the share is fresh again.
+    pub(crate) fn is_spent(&mut self, turn: u64) -> bool {
+        let now = Instant::now();
+        let since = match self.since {
+            Some(since) if self.turn == turn => since,
+            _ => {
+                *self = Self { turn, since: Some(now), used: 1 };
+                return false;
+            }
+        };
+        if self.used >= MESSAGES || now.duration_since(since) >= SHARE {
+            self.rest();
+            return true;
+        }
+        self.used += 1;
+        false
+    }
+
+    /// The coroutine suspends.
+    pub(crate) fn rest(&mut self) {
+        self.since = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn allowed(budget: &mut Budget, turn: u64) -> u32 {
+        let mut count = 0;
+        while !budget.is_spent(turn) {
+            count += 1;
+        }
+        count
+    }
+
+    #[test]
+    fn a_request_yields_after_its_messages_and_has_them_again_afterwards() {
+        let mut budget = Budget::new();
+        assert!(allowed(&mut budget, 1) <= MESSAGES);
+        assert!(!budget.is_spent(1));
+    }
+
+    #[test]
+    fn a_turn_of_the_loop_makes_the_share_fresh() {
+        let mut budget = Budget::new();
+        for turn in 0..1000 {
+            assert!(!budget.is_spent(turn));
+        }
+    }
+
+    #[test]
+    fn a_share_that_took_too_long_is_spent() {
+        let mut budget = Budget::new();
+        assert!(!budget.is_spent(1));
+        budget.since = Instant::now().checked_sub(SHARE);
+        assert!(budget.is_spent(1));
+    }
+}

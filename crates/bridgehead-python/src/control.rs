@@ -1,0 +1,258 @@
+//! The control thread: catches the signals that end a worker, whatever the loop is doing.
+//!
+//! Tokio's signal handling runs on a thread of its own, so that it works with the loop off the main thread, with the
+//! loop busy, and without the GIL. The loop learns by `call_soon_threadsafe`. Python's own handlers, the application's
+//! among them, are told as well.
+//!
+//! | signal | what happens |
+//! |---|---|
+//! | first SIGINT or SIGTERM | Python's handler for it, if there is one of the application's; then the loop is told |
+//! | second | the process ends by it, now |
+//! | none within the patience after the first | the process ends with code 1 |
+//!
+//! Invariant: while this thread runs, the system hands SIGINT and SIGTERM to Tokio, and to nobody else first.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use tokio::runtime::Builder;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
+use tokio::time::{Instant, interval, sleep_until};
+
+use crate::ffi::{self, Disposition};
+
+/// An application may set its own handlers at any time, which takes the signal away from us until it is noticed.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// What ends a worker.
+const SIGNALS: [i32; 2] = [libc::SIGINT, libc::SIGTERM];
+
+/// Listens for the end.
+#[pyclass(frozen, module = "bridgehead._native")]
+pub(crate) struct Control {
+    shared: Arc<Shared>,
+    // The loop's thread takes it once, to end it; pyo3 wants classes to be shareable.
+    running: Mutex<Option<Running>>,
+}
+
+struct Running {
+    stop: oneshot::Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+/// Between the loop's thread and the control thread.
+struct Shared {
+    slots: [Slot; SIGNALS.len()],
+    listener: Arc<Listener>,
+    patience: Duration,
+}
+
+struct Slot {
+    signal: i32,
+    /// What was in force before us.
+    before: Disposition,
+    /// Tokio's. Written by the control thread before anybody else knows of it.
+    ours: OnceLock<Disposition>,
+    /// Whether Python has a handler of the application's. Written by the loop's thread, and by the control thread when
+    /// it finds one; read by the control thread.
+    forward: AtomicBool,
+}
+
+/// Whom to tell on the loop. Let go of by `Control`, last, which Python owns.
+struct Listener {
+    event_loop: Py<PyAny>,
+    callback: Py<PyAny>,
+}
+
+#[pymethods]
+impl Control {
+    /// Takes the signals over. `callback(number)` is called on the loop for the first one; `patience` seconds after it
+    /// the process is ended, should it still be there.
+    #[new]
+    fn new(py: Python<'_>, event_loop: Py<PyAny>, callback: Py<PyAny>, patience: f64) -> PyResult<Self> {
+        let slots = SIGNALS.map(|signal| Slot {
+            signal,
+            before: Disposition::of(signal),
+            ours: OnceLock::new(),
+            forward: AtomicBool::new(false),
+        });
+        // Tokio calls whatever was there before it. CPython's handler must not be: a KeyboardInterrupt would strike
+        // wherever the loop is.
+        SIGNALS.iter().for_each(|&signal| Disposition::default().set(signal));
+        let patience = Duration::try_from_secs_f64(patience)?;
+        let shared = Arc::new(Shared { slots, listener: Arc::new(Listener { event_loop, callback }), patience });
+        let running = py.detach(|| Running::start(Arc::clone(&shared)))?;
+        let control = Self { shared, running: Mutex::new(Some(running)) };
+        control.rearm(py)?;
+        Ok(control)
+    }
+
+    /// Looks which handlers the application has set, and takes the signals back from them; they are still told.
+    fn rearm(&self, py: Python<'_>) -> PyResult<()> {
+        let signals = py.import(intern!(py, "signal"))?;
+        let usual = signals.getattr(intern!(py, "default_int_handler"))?;
+        for slot in &self.shared.slots {
+            let handler = signals.call_method1(intern!(py, "getsignal"), (slot.signal,))?;
+            slot.forward.store(handler.is_callable() && !handler.is(&usual), Ordering::Relaxed);
+            slot.take_back();
+        }
+        Ok(())
+    }
+
+    /// Gives the signals back.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let Some(running) = self.running.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+            return Ok(());
+        };
+        for slot in &self.shared.slots {
+            slot.give_back();
+        }
+        py.detach(|| running.stop()).map_err(|_| {
+            PyRuntimeError::new_err("the control thread panicked: this is a bug in Bridgehead")
+        })
+    }
+}
+
+impl Slot {
+    fn take_back(&self) {
+        if let Some(ours) = self.ours.get()
+            && Disposition::of(self.signal) != *ours
+        {
+            ours.set(self.signal);
+        }
+    }
+
+    fn give_back(&self) {
+        if self.ours.get().is_some_and(|ours| Disposition::of(self.signal) == *ours) {
+            self.before.set(self.signal);
+        }
+    }
+}
+
+impl Running {
+    /// Starts the thread, and waits until the signals are its own.
+    fn start(shared: Arc<Shared>) -> PyResult<Self> {
+        let (stop, stopped) = oneshot::channel();
+        let (ready, started) = mpsc::channel();
+        let thread = thread::Builder::new().name("bridgehead-control".to_owned()).spawn(move || {
+            ffi::block_signals();
+            let runtime = match Builder::new_current_thread().enable_all().build() {
+                Ok(runtime) => runtime,
+                Err(error) => {
+                    let _ = ready.send(Err(error));
+                    return;
+                }
+            };
+            runtime.block_on(async {
+                match shared.take_over() {
+                    Ok(signals) => {
+                        let _ = ready.send(Ok(()));
+                        shared.listen(signals, stopped).await;
+                    }
+                    Err(error) => {
+                        let _ = ready.send(Err(error));
+                    }
+                }
+            });
+        })?;
+        started.recv().map_err(|_| PyRuntimeError::new_err("the control thread ended before it began"))??;
+        Ok(Self { stop, thread })
+    }
+
+    fn stop(self) -> thread::Result<()> {
+        drop(self.stop);
+        self.thread.join()
+    }
+}
+
+impl Shared {
+    fn take_over(&self) -> std::io::Result<[Signal; SIGNALS.len()]> {
+        let signals = [signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?];
+        for slot in &self.slots {
+            // Set once, before anybody can look.
+            let _ = slot.ours.set(Disposition::of(slot.signal));
+        }
+        Ok(signals)
+    }
+
+    async fn listen(&self, [mut interrupt, mut terminate]: [Signal; SIGNALS.len()], mut stop: oneshot::Receiver<()>) {
+        let mut look = interval(LOOK_AGAIN);
+        let mut deadline = None;
+        loop {
+            let caught = tokio::select! {
+                _ = interrupt.recv() => &self.slots[0],
+                _ = terminate.recv() => &self.slots[1],
+                _ = look.tick() => {
+                    self.slots.iter().for_each(Slot::look_again);
+                    continue;
+                }
+                () = reached(deadline) => overdue(self.patience),
+                _ = &mut stop => return,
+            };
+            if deadline.is_some() {
+                ffi::die_by(caught.signal);
+            }
+            deadline = Some(Instant::now() + self.patience);
+            self.tell(caught);
+        }
+    }
+
+    /// Tells Python's handler, then the loop. That takes the GIL, so it is another thread's: this one has to be there
+    /// for the second signal.
+    fn tell(&self, slot: &Slot) {
+        if slot.forward.load(Ordering::Relaxed) {
+            ffi::tell_python(slot.signal);
+        }
+        let (signal, listener) = (slot.signal, Arc::clone(&self.listener));
+        let told = thread::Builder::new().name("bridgehead-signal".to_owned()).spawn(move || {
+            ffi::block_signals();
+            Python::attach(|py| {
+                // A loop that is closed has nothing left to be told.
+                let _ = listener.event_loop.call_method1(
+                    py,
+                    intern!(py, "call_soon_threadsafe"),
+                    (&listener.callback, signal),
+                );
+                drop(listener);
+            });
+        });
+        if told.is_err() {
+            // No thread to be had: the loop cannot be asked to end well.
+            ffi::die_by(signal);
+        }
+    }
+}
+
+impl Slot {
+    /// The application has set a handler of its own meanwhile: it is told, and so are we.
+    fn look_again(&self) {
+        if let Some(ours) = self.ours.get()
+            && Disposition::of(self.signal) != *ours
+        {
+            self.forward.store(true, Ordering::Relaxed);
+            ours.set(self.signal);
+        }
+    }
+}
+
+async fn reached(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// The loop did not end in time: something holds it, and the process ends without it.
+fn overdue(patience: Duration) -> ! {
+    ffi::complain(&format!(
+        "ERROR:    Bridgehead did not stop within {} s of the signal: the event loop is blocked. Ending the process.\n",
+        patience.as_secs_f64()
+    ));
+    ffi::exit_now(1)
+}

@@ -1,0 +1,264 @@
+//! The loop's side of the inbox: starts new requests, resumes those that waited.
+//!
+//! A plain callback of the loop, so no task is current while it runs. Where Python objects of a request are made is
+//! here and nowhere earlier.
+//!
+//! Invariant: the runtime handle is set before anything else, and a batch ends after [`BATCH`] events or [`SHARE`], so
+//! that the loop's own callbacks have their turn.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use bridgehead_net::{Arrival, Token};
+use pyo3::intern;
+use pyo3::prelude::*;
+use slab::Slab;
+use tokio::runtime::Handle;
+
+use crate::http::Http;
+use crate::inbox::{Event, Inbox};
+use crate::runtime_handle::set_runtime_handle;
+use crate::scope::Template;
+use crate::stepper::Stepper;
+use crate::wait::Wait;
+use crate::{ffi, names};
+
+const BATCH: usize = 32;
+const SHARE: Duration = Duration::from_millis(5);
+
+/// What the bridge needs of Python to answer requests.
+pub(crate) struct Callables {
+    /// The ASGI application.
+    pub(crate) application: Py<PyAny>,
+    /// `bridgehead.asgi.answer`: the coroutine of one request.
+    pub(crate) answer: Py<PyAny>,
+    /// Called once everything is over.
+    pub(crate) finished: Py<PyAny>,
+    /// Called with a sentence about the application.
+    pub(crate) complain: Py<PyAny>,
+}
+
+/// Carries requests from the inbox to coroutines. Calling it drains the inbox.
+#[pyclass(frozen, weakref, module = "bridgehead._native")]
+pub(crate) struct Bridge {
+    pub(crate) callables: Callables,
+    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) handle: Handle,
+    pub(crate) event_loop: Py<PyAny>,
+    /// Every request starts from a copy of it.
+    pub(crate) context: Py<PyAny>,
+    pub(crate) template: Template,
+    pub(crate) stepper: Box<dyn Stepper>,
+    // Only the loop's thread comes here; pyo3 wants classes to be shareable.
+    pub(crate) books: Mutex<Books>,
+    // The same. Counts callbacks and starts: a request that sees it move knows that others had their turn.
+    pub(crate) turns: AtomicU64,
+}
+
+/// What the loop's side keeps between callbacks.
+#[derive(Default)]
+pub(crate) struct Books {
+    /// `None` for a moment, while a request is being made.
+    requests: Slab<Option<Py<Http>>>,
+    /// Requests whose head waits for a body.
+    held: Vec<Py<Http>>,
+    flush: Flush,
+    network: Network,
+}
+
+/// Who sends the heads that are held.
+#[derive(Default, PartialEq, Eq)]
+enum Flush {
+    #[default]
+    Nobody,
+    /// A callback that is scheduled.
+    Scheduled,
+    /// The drain, when it is through.
+    Drain,
+}
+
+#[derive(Default, PartialEq, Eq)]
+enum Network {
+    #[default]
+    Serving,
+    /// No connection is left.
+    Over,
+    /// And it was said.
+    Told,
+}
+
+impl Bridge {
+    fn books(&self) -> MutexGuard<'_, Books> {
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn turn(&self) -> u64 {
+        self.turns.load(Ordering::Relaxed)
+    }
+
+    fn next_turn(&self) {
+        self.turns.store(self.turn() + 1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn event_loop(&self, py: Python<'_>) -> Py<PyAny> {
+        self.event_loop.clone_ref(py)
+    }
+
+    pub(crate) fn inbox(&self) -> Arc<Inbox> {
+        Arc::clone(&self.inbox)
+    }
+
+    /// Says something of the application to its operator.
+    pub(crate) fn complain(&self, py: Python<'_>, sentence: &str) -> PyResult<()> {
+        self.callables.complain.call1(py, (sentence,)).map(drop)
+    }
+
+    /// How many requests have not returned yet.
+    pub(crate) fn running(&self) -> usize {
+        self.books().requests.len()
+    }
+
+    /// Cancels whatever still runs.
+    pub(crate) fn cancel(&self, py: Python<'_>) -> PyResult<usize> {
+        let running: Vec<Py<Http>> =
+            self.books().requests.iter().filter_map(|(_, http)| Some(http.as_ref()?.clone_ref(py))).collect();
+        for http in &running {
+            if let Some(task) = http.get().task(py) {
+                task.call_method0(py, intern!(py, "cancel"))?;
+            }
+        }
+        Ok(running.len())
+    }
+
+    /// A head waits for its body; it leaves without one when the loop turns.
+    pub(crate) fn hold(&self, http: &Bound<'_, Http>) -> PyResult<()> {
+        let py = http.py();
+        let mut books = self.books();
+        books.held.push(http.clone().unbind());
+        if books.flush != Flush::Nobody {
+            return Ok(());
+        }
+        books.flush = Flush::Scheduled;
+        drop(books);
+        let flush = Flusher { bridge: http.get().bridge(py) };
+        self.event_loop.call_method1(py, names::call_soon(py), (flush,)).map(drop)
+    }
+
+    fn flush(&self) {
+        let held = {
+            let mut books = self.books();
+            books.flush = Flush::Nobody;
+            std::mem::take(&mut books.held)
+        };
+        for http in &held {
+            http.get().flush();
+        }
+    }
+
+    /// A request is over.
+    pub(crate) fn forget(&self, py: Python<'_>, Token(key): Token) -> PyResult<()> {
+        let forgotten = self.books().requests.try_remove(key);
+        drop(forgotten);
+        self.tell_when_over(py)
+    }
+
+    fn tell_when_over(&self, py: Python<'_>) -> PyResult<()> {
+        let mut books = self.books();
+        if books.network != Network::Over || !books.requests.is_empty() {
+            return Ok(());
+        }
+        books.network = Network::Told;
+        drop(books);
+        let finished = self.callables.finished.bind(py);
+        self.event_loop.call_method1(py, names::call_soon(py), (finished,)).map(drop)
+    }
+
+    fn handle(slf: &Bound<'_, Self>, event: Event) -> PyResult<()> {
+        let (py, this) = (slf.py(), slf.get());
+        this.next_turn();
+        match event {
+            Event::Arrived(arrival) => Self::start(slf, *arrival),
+            Event::Progress(Token(key)) => {
+                let http = this.books().requests.get(key).and_then(|http| Some(http.as_ref()?.clone_ref(py)));
+                for wait in http.iter().flat_map(|http| http.get().take_waits()) {
+                    Wait::resolve_now(wait.bind(py));
+                }
+                Ok(())
+            }
+            Event::Finished => {
+                this.books().network = Network::Over;
+                this.tell_when_over(py)
+            }
+        }
+    }
+
+    /// Makes a request's Python objects and takes the first step of its coroutine.
+    fn start(slf: &Bound<'_, Self>, arrival: Arrival) -> PyResult<()> {
+        let (py, this) = (slf.py(), slf.get());
+        let Arrival { head, peer, half } = arrival;
+        let scope = this.template.scope(py, &head, &peer)?;
+        let key = this.books().requests.insert(None);
+        let http = Py::new(py, Http::new(slf.clone().unbind(), Token(key), half, &head.method))?;
+        if let Some(place) = this.books().requests.get_mut(key) {
+            *place = Some(http.clone_ref(py));
+        }
+        let started = (|| {
+            let arguments = (&this.callables.application, scope, &http);
+            let coroutine = this.callables.answer.bind(py).call1(arguments)?;
+            this.stepper.start(coroutine, ffi::copy_of(this.context.bind(py))?)
+        })();
+        match started {
+            Ok(task) => {
+                http.get().keep(task.unbind());
+                Ok(())
+            }
+            Err(error) => {
+                this.forget(py, Token(key))?;
+                Err(error)
+            }
+        }
+    }
+}
+
+#[pymethods]
+impl Bridge {
+    fn __call__(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let (py, this) = (slf.py(), slf.get());
+        set_runtime_handle(&this.handle);
+        this.next_turn();
+        this.books().flush = Flush::Drain;
+        this.inbox.open();
+        let began = Instant::now();
+        for _ in 0..BATCH {
+            let Some(event) = this.inbox.take() else { break };
+            if let Err(error) = Self::handle(slf, event) {
+                names::report(py, &this.event_loop, error);
+            }
+            if began.elapsed() >= SHARE {
+                break;
+            }
+        }
+        this.flush();
+        this.next_turn();
+        if this.inbox.close() {
+            this.event_loop.call_method1(py, names::call_soon(py), (slf,))?;
+        }
+        Ok(())
+    }
+}
+
+/// Sends the heads that are still held, in the loop's next turn.
+#[pyclass(frozen, module = "bridgehead._native")]
+struct Flusher {
+    bridge: Py<Bridge>,
+}
+
+#[pymethods]
+impl Flusher {
+    fn __call__(&self) {
+        let bridge = self.bridge.get();
+        // A drain may have begun and ended since, and have flushed them already.
+        bridge.flush();
+    }
+}

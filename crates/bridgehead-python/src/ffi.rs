@@ -1,0 +1,142 @@
+//! The only file that may say `unsafe`: one operation a block, each with the fact that makes it sound.
+//!
+//! Contexts and coroutine steps (CPython), signals and descriptors (the system).
+
+#![allow(unsafe_code)]
+
+use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+use std::{io, mem, ptr};
+
+use pyo3::ffi;
+use pyo3::prelude::*;
+
+/// A context that this thread is in until the guard is dropped. A guard and nothing else: an early return between
+/// enter and exit would leave the thread in another request's context.
+pub(crate) struct Entered<'a, 'py>(&'a Bound<'py, PyAny>);
+
+impl<'a, 'py> Entered<'a, 'py> {
+    pub(crate) fn new(context: &'a Bound<'py, PyAny>) -> PyResult<Self> {
+        // SAFETY: the thread is attached, and a pointer that is no context is refused with a TypeError.
+        let entered = unsafe { ffi::PyContext_Enter(context.as_ptr()) };
+        if entered < 0 { Err(PyErr::fetch(context.py())) } else { Ok(Self(context)) }
+    }
+}
+
+impl Drop for Entered<'_, '_> {
+    fn drop(&mut self) {
+        let py = self.0.py();
+        // An exception that is on its way must not be seen, or overwritten, by the exit.
+        let pending = PyErr::take(py);
+        // SAFETY: the thread is attached, and `new` has entered this context on it: guards nest, so it is on top.
+        let exited = unsafe { ffi::PyContext_Exit(self.0.as_ptr()) };
+        if exited < 0 {
+            PyErr::fetch(py).write_unraisable(py, Some(self.0));
+        }
+        if let Some(pending) = pending {
+            pending.restore(py);
+        }
+    }
+}
+
+/// A copy of a context, sharing what it holds until one of them changes.
+pub(crate) fn copy_of<'py>(context: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = context.py();
+    // SAFETY: the thread is attached, and a pointer that is no context is refused with a TypeError.
+    let copy = unsafe { ffi::PyContext_Copy(context.as_ptr()) };
+    // SAFETY: the call gives a new reference, or null with an exception set.
+    unsafe { Bound::from_owned_ptr_or_err(py, copy) }
+}
+
+/// A copy of the context that this thread is in.
+pub(crate) fn copy_of_current(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    // SAFETY: the thread is attached, as `py` proves.
+    let copy = unsafe { ffi::PyContext_CopyCurrent() };
+    // SAFETY: the call gives a new reference, or null with an exception set.
+    unsafe { Bound::from_owned_ptr_or_err(py, copy) }
+}
+
+/// A descriptor of our own for what `descriptor` names.
+pub(crate) fn duplicate(descriptor: RawFd) -> io::Result<OwnedFd> {
+    if descriptor < 0 {
+        return Err(io::Error::from_raw_os_error(libc::EBADF));
+    }
+    // SAFETY: it is not -1, and a number that is not open is refused by the system with EBADF.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
+    borrowed.try_clone_to_owned()
+}
+
+/// Closes a descriptor in a forked child, where whatever owns it will never run.
+pub(crate) fn close(descriptor: RawFd) {
+    // SAFETY: no code of the child uses the number: the threads that did are not there.
+    unsafe { libc::close(descriptor) };
+}
+
+/// What the system does about a signal.
+#[derive(Clone, Copy)]
+pub(crate) struct Disposition(libc::sigaction);
+
+impl PartialEq for Disposition {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.sa_sigaction == other.0.sa_sigaction
+    }
+}
+
+impl Disposition {
+    /// What is in force.
+    pub(crate) fn of(signal: i32) -> Self {
+        // SAFETY: all zeroes is a valid `sigaction` (SIG_DFL, no flags, an empty mask).
+        let mut action: libc::sigaction = unsafe { mem::zeroed() };
+        // SAFETY: the second pointer may be null, the third is valid for a write.
+        unsafe { libc::sigaction(signal, ptr::null(), &raw mut action) };
+        Self(action)
+    }
+
+    pub(crate) fn default() -> Self {
+        // SAFETY: all zeroes is a valid `sigaction` (SIG_DFL, no flags, an empty mask).
+        Self(unsafe { mem::zeroed() })
+    }
+
+    /// Puts this into force.
+    pub(crate) fn set(&self, signal: i32) {
+        // SAFETY: the action came from the system or is SIG_DFL, so its handler is one that is allowed to run.
+        unsafe { libc::sigaction(signal, &raw const self.0, ptr::null_mut()) };
+    }
+}
+
+/// Keeps signals away from this thread: they are for the threads that Python knows.
+pub(crate) fn block_signals() {
+    // SAFETY: all zeroes is a valid signal set to be filled.
+    let mut set: libc::sigset_t = unsafe { mem::zeroed() };
+    // SAFETY: the pointer is valid for a write.
+    unsafe { libc::sigfillset(&raw mut set) };
+    // SAFETY: both pointers are valid or null, and only this thread's mask changes.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const set, ptr::null_mut()) };
+}
+
+/// Has Python's own handler for a signal run, as if the signal had come to Python.
+pub(crate) fn tell_python(signal: i32) {
+    // SAFETY: documented as callable without the GIL and from a signal handler.
+    unsafe { ffi::PyErr_SetInterruptEx(signal) };
+}
+
+/// Ends the process by a signal, whatever else is going on.
+pub(crate) fn die_by(signal: i32) -> ! {
+    Disposition::default().set(signal);
+    // SAFETY: sends a signal to this process.
+    unsafe { libc::kill(libc::getpid(), signal) };
+    // Another thread takes the signal; this one must not go on meanwhile.
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    exit_now(128 + signal)
+}
+
+/// Last words, when nothing else can be relied on to say them.
+pub(crate) fn complain(sentence: &str) {
+    // SAFETY: the pointer and the length are those of a live string.
+    unsafe { libc::write(libc::STDERR_FILENO, sentence.as_ptr().cast(), sentence.len()) };
+}
+
+/// Ends the process without running anything else.
+pub(crate) fn exit_now(code: i32) -> ! {
+    // SAFETY: ends the process; nothing of it runs afterwards.
+    unsafe { libc::_exit(code) }
+}

@@ -1,0 +1,14 @@
+//! A child that the application forked forgets what is ours.
+//!
+//! The child has none of our threads, and everything that owns a socket belongs to them; it closes the numbers and
+//! leaves the rest alone. What it does about signals is `worker.py`'s, since Python has to know.
+
+use pyo3::prelude::*;
+
+use crate::ffi;
+
+/// Closes our sockets in a forked child, so that clients and ports are not held by it.
+#[pyfunction]
+pub(crate) fn forget_descriptors() {
+    bridgehead_net::open_descriptors().for_each(ffi::close);
+}

@@ -1,0 +1,407 @@
+//! One request as its application sees it: what `receive()` and `send()` do.
+//!
+//! Rules are `bridgehead-asgi`'s, waiting is the exchange's; this file brings the two together on the loop's thread and
+//! decides what leaves together: a head is held until its first body message, or until the loop turns.
+//!
+//! Invariant: the state is locked only where no Python can run.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bridgehead_asgi::{
+    More, Request, RequestEvent, RequestReceipt, Response, ResponseHead, Then, Write,
+};
+use bridgehead_net::{AppHalf, CHUNKS, Reception, Room, Token};
+use bytes::Bytes;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use pyo3::{PyTraverseError, PyVisit};
+
+use crate::awaitable::{Receive, Send};
+use crate::budget::{Budget, MESSAGES};
+use crate::drain::Bridge;
+use crate::message::{self, Message};
+use crate::wait::Wait;
+use crate::{names, raise, runtime_handle};
+
+// A drive that fills its channel before it has to yield would wait for the client in every turn.
+const _: () = assert!(CHUNKS > MESSAGES as usize);
+
+/// One HTTP exchange on the loop's thread.
+#[pyclass(frozen, weakref, module = "bridgehead._native")]
+pub(crate) struct Http {
+    bridge: Py<Bridge>,
+    token: Token,
+    // Only the loop's thread comes here; pyo3 wants classes to be shareable.
+    state: Mutex<State>,
+}
+
+struct State {
+    /// Gone once the application has returned.
+    half: Option<AppHalf>,
+    request: Request,
+    response: Response,
+    /// A head that waits for its body.
+    held: Option<ResponseHead>,
+    waits: Vec<Py<Wait>>,
+    budget: Budget,
+    /// Whether Tokio already waits for room on our behalf.
+    room: RoomWatch,
+    /// asyncio holds tasks weakly, so we do not.
+    task: Option<Py<PyAny>>,
+    head_request: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum RoomWatch {
+    Off,
+    On,
+}
+
+/// What a call of `receive()` or `send()` came to.
+pub(crate) enum Outcome {
+    /// It is done; `receive` gives a message.
+    Done(Option<Py<PyAny>>),
+    /// It has to wait for this.
+    Wait(Py<Wait>),
+    /// It has had its share: the loop comes first.
+    Yield,
+}
+
+impl Http {
+    pub(crate) fn new(bridge: Py<Bridge>, token: Token, half: AppHalf, method: &http::Method) -> Self {
+        Self {
+            bridge,
+            token,
+            state: Mutex::new(State {
+                half: Some(half),
+                request: Request::default(),
+                response: Response::to(method),
+                held: None,
+                waits: Vec::new(),
+                budget: Budget::new(),
+                room: RoomWatch::Off,
+                task: None,
+                head_request: method == http::Method::HEAD,
+            }),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn bridge(&self, py: Python<'_>) -> Py<Bridge> {
+        self.bridge.clone_ref(py)
+    }
+
+    /// Keeps the task alive until the application has returned.
+    pub(crate) fn keep(&self, task: Py<PyAny>) {
+        let mut state = self.lock();
+        if state.half.is_some() {
+            state.task = Some(task);
+        }
+    }
+
+    pub(crate) fn task(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.lock().task.as_ref().map(|task| task.clone_ref(py))
+    }
+
+    /// Who waits for what the network has just told of.
+    pub(crate) fn take_waits(&self) -> Vec<Py<Wait>> {
+        let mut state = self.lock();
+        state.room = RoomWatch::Off;
+        std::mem::take(&mut state.waits)
+    }
+
+    /// Sends a head that still waits for its body.
+    pub(crate) fn flush(&self) {
+        let mut state = self.lock();
+        if let Some(head) = state.held.take() {
+            // A client that has gone is noticed by the next message.
+            let _ = state.begin(head);
+        }
+    }
+
+    /// One attempt of a `receive()`.
+    pub(crate) fn receive_now(&self, py: Python<'_>) -> PyResult<Outcome> {
+        let bridge = self.bridge.get();
+        let mut state = self.lock();
+        if state.budget.is_spent(bridge.turn()) {
+            return Ok(Outcome::Yield);
+        }
+        match state.receive(self.token) {
+            Reception::Chunk(chunk, more) => {
+                drop(state);
+                Ok(Outcome::Done(Some(request_message(py, &chunk, more)?)))
+            }
+            Reception::Gone => {
+                drop(state);
+                Ok(Outcome::Done(Some(disconnect_message(py)?)))
+            }
+            Reception::Nothing => {
+                drop(state);
+                self.wait(py)
+            }
+        }
+    }
+
+    /// One attempt of a `send()`: the message is taken, or refused by an exception.
+    pub(crate) fn send_now(slf: &Bound<'_, Self>, message: &Bound<'_, PyAny>) -> PyResult<Outcome> {
+        let py = slf.py();
+        let this = slf.get();
+        let bridge = this.bridge.get();
+        if this.lock().budget.is_spent(bridge.turn()) {
+            return Ok(Outcome::Yield);
+        }
+        let room = match message::read(message)? {
+            Message::Start(head) => {
+                this.lock().start(head)?;
+                bridge.hold(slf)?;
+                Room::Free
+            }
+            Message::Body(body, more) => {
+                let (room, notice, ended) = this.lock().body(body, more)?;
+                if let Some(notice) = notice {
+                    bridge.complain(py, &notice)?;
+                }
+                if ended {
+                    this.response_ended(py)?;
+                }
+                room
+            }
+        };
+        match room {
+            Room::Free => Ok(Outcome::Done(None)),
+            Room::Gone => Err(raise::disconnected()),
+            Room::Full => this.wait_for_room(py),
+        }
+    }
+
+    /// A `send()` that waited looks again.
+    pub(crate) fn sent_now(&self, py: Python<'_>) -> PyResult<Outcome> {
+        let room = self.lock().half.as_ref().map_or(Room::Gone, AppHalf::room_now);
+        match room {
+            Room::Free => Ok(Outcome::Done(None)),
+            Room::Gone => Err(raise::disconnected()),
+            Room::Full => self.wait_for_room(py),
+        }
+    }
+
+    fn wait(&self, py: Python<'_>) -> PyResult<Outcome> {
+        let wait = Wait::new(py, self.bridge.get().event_loop(py))?;
+        let kept = wait.clone_ref(py);
+        let mut state = self.lock();
+        state.waits.push(kept);
+        state.budget.rest();
+        Ok(Outcome::Wait(wait))
+    }
+
+    /// Tokio waits for room, and says so through the inbox: nobody waits for the GIL.
+    fn wait_for_room(&self, py: Python<'_>) -> PyResult<Outcome> {
+        let outcome = self.wait(py)?;
+        let mut state = self.lock();
+        if state.room == RoomWatch::Off
+            && let Some(half) = &state.half
+        {
+            let (room, inbox, token) = (half.room(), self.bridge.get().inbox(), self.token);
+            runtime_handle::spawn(async move {
+                room.await;
+                inbox.push(crate::inbox::Event::Progress(token));
+            })?;
+            state.room = RoomWatch::On;
+        }
+        Ok(outcome)
+    }
+
+    /// Whoever waits in another task to hear of the end hears of it now.
+    fn response_ended(&self, py: Python<'_>) -> PyResult<()> {
+        let waits = {
+            let mut state = self.lock();
+            state.request = state.request.next(RequestEvent::ResponseEnded);
+            std::mem::take(&mut state.waits)
+        };
+        waits.iter().try_for_each(|wait| Wait::resolve_soon(wait.bind(py)))
+    }
+}
+
+impl State {
+    fn receive(&mut self, token: Token) -> Reception {
+        let Some(half) = &self.half else { return Reception::Gone };
+        let found = match self.request.receive() {
+            RequestReceipt::Disconnect => return Reception::Gone,
+            RequestReceipt::Wait => half.watch(token),
+            RequestReceipt::Chunk => half.receive(token),
+        };
+        match &found {
+            Reception::Chunk(_, more) => self.request = self.request.next(RequestEvent::Chunk(*more)),
+            Reception::Gone => self.request = self.request.next(RequestEvent::ClientGone),
+            Reception::Nothing => {}
+        }
+        found
+    }
+
+    fn start(&mut self, head: ResponseHead) -> PyResult<()> {
+        self.response = self.response.start(&head).map_err(raise::misuse)?;
+        if self.half.as_ref().is_none_or(AppHalf::is_gone) {
+            return Err(raise::disconnected());
+        }
+        self.held = Some(head);
+        Ok(())
+    }
+
+    /// Gives whether there is room for more, what is to be complained of, and whether the response is over.
+    fn body(&mut self, mut body: Bytes, more: More) -> PyResult<(Room, Option<String>, bool)> {
+        let offered = body.len();
+        let (next, write) = self.response.body(offered, more).map_err(raise::misuse)?;
+        let was_over = self.response.is_ended();
+        self.response = next;
+        if was_over {
+            return Ok((Room::Free, None, false));
+        }
+        body.truncate(write.take);
+        let room = match self.held.take() {
+            Some(head) if next == Response::Bodiless || next.is_ended() => self.complete(head, body, offered, write),
+            Some(head) => match self.begin(head) {
+                Room::Gone => Room::Gone,
+                _ => self.write(body, write),
+            },
+            None => self.write(body, write),
+        };
+        Ok((room, complaint(write), next.is_ended()))
+    }
+
+    /// A head whose answer is complete with it.
+    fn complete(&mut self, head: ResponseHead, body: Bytes, offered: usize, write: Write) -> Room {
+        if matches!(write.then, Then::Short { .. }) {
+            let room = self.begin(head);
+            return if room == Room::Gone { room } else { self.write(body, write) };
+        }
+        let Some(half) = &self.half else { return Room::Gone };
+        let mut parts = head.into_parts();
+        parts.close |= matches!(write.then, Then::Overflow { .. });
+        if self.head_request && parts.declared.is_none() && matches!(write.then, Then::Complete) && offered > 0 {
+            // What the same GET would have declared.
+            parts.headers.insert(http::header::CONTENT_LENGTH, offered.into());
+        }
+        half.finish(parts, body)
+    }
+
+    /// A head alone. One that can have no body is an answer.
+    fn begin(&mut self, head: ResponseHead) -> Room {
+        let Some(half) = &self.half else { return Room::Gone };
+        if self.response == Response::Bodiless {
+            half.finish(head.into_parts(), Bytes::new())
+        } else {
+            half.start(head.into_parts())
+        }
+    }
+
+    fn write(&mut self, body: Bytes, write: Write) -> Room {
+        let Some(half) = &self.half else { return Room::Gone };
+        if self.response == Response::Bodiless {
+            return Room::Free;
+        }
+        match write.then {
+            Then::Continue => half.write(body, More::Follows),
+            Then::Complete => half.write(body, More::Ends),
+            Then::Overflow { .. } => {
+                half.close_after();
+                half.write(body, More::Ends)
+            }
+            Then::Short { .. } => {
+                let room = half.write(body, More::Follows);
+                // Dropped before its end: the answer breaks off, as it has to.
+                self.half = None;
+                if room == Room::Gone { Room::Gone } else { Room::Free }
+            }
+        }
+    }
+}
+
+/// What an application did that its client will suffer from.
+fn complaint(write: Write) -> Option<String> {
+    match write.then {
+        Then::Overflow { excess } => Some(format!(
+            "the application sent {excess} bytes more than its content-length declares: the response was cut there, \
+             and its connection is closed"
+        )),
+        Then::Short { missing } => Some(format!(
+            "the application sent {missing} bytes fewer than its content-length declares: its connection was closed"
+        )),
+        Then::Continue | Then::Complete => None,
+    }
+}
+
+fn request_message(py: Python<'_>, chunk: &[u8], more: More) -> PyResult<Py<PyAny>> {
+    let message = PyDict::new(py);
+    message.set_item(names::kind(py), names::http_request(py))?;
+    message.set_item(names::body(py), PyBytes::new(py, chunk))?;
+    message.set_item(names::more_body(py), more.follows())?;
+    Ok(message.into_any().unbind())
+}
+
+fn disconnect_message(py: Python<'_>) -> PyResult<Py<PyAny>> {
+    let message = PyDict::new(py);
+    message.set_item(names::kind(py), names::http_disconnect(py))?;
+    Ok(message.into_any().unbind())
+}
+
+#[pymethods]
+impl Http {
+    /// ASGI's `receive`.
+    fn receive(slf: Py<Self>) -> Receive {
+        Receive::new(slf)
+    }
+
+    /// ASGI's `send`.
+    fn send(slf: Py<Self>, message: Py<PyAny>) -> Send {
+        Send::new(slf, message)
+    }
+
+    /// The application has returned. Says what its response lacks, if a client was there to miss it.
+    fn settle(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
+        self.flush();
+        let (half, waits, task, response) = {
+            let mut state = self.lock();
+            (state.half.take(), std::mem::take(&mut state.waits), state.task.take(), state.response)
+        };
+        let gone = half.as_ref().is_none_or(AppHalf::is_gone);
+        drop((half, task));
+        waits.iter().try_for_each(|wait| Wait::resolve_soon(wait.bind(py)))?;
+        self.bridge.get().forget(py, self.token)?;
+        Ok(match response {
+            _ if gone => None,
+            Response::AwaitingStart { .. } => Some("returned without starting its response"),
+            Response::Streaming { .. } => Some("returned without completing its response"),
+            Response::Bodiless | Response::Discarding | Response::Ended => None,
+        })
+    }
+
+    /// Whether the client has left.
+    #[getter]
+    fn gone(&self) -> bool {
+        self.lock().half.as_ref().is_none_or(AppHalf::is_gone)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.bridge)?;
+        // A lock that is held is held by this thread, further down; what it guards is in use.
+        if let Ok(state) = self.state.try_lock() {
+            if let Some(task) = &state.task {
+                visit.call(task)?;
+            }
+            for wait in &state.waits {
+                visit.call(wait)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn __clear__(&self) {
+        let (waits, task) = {
+            let mut state = self.lock();
+            (std::mem::take(&mut state.waits), state.task.take())
+        };
+        drop((waits, task));
+    }
+}

@@ -1,0 +1,180 @@
+//! What the network has for the loop's thread: one queue, one wake a burst.
+//!
+//! No Python in this file. The network's thread pushes; the loop's thread takes batches and arms the queue again when
+//! it found it empty.
+//!
+//! Invariant: an event that is pushed is followed by a wake, or by a drain that has not yet looked.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use bridgehead_net::{Arrival, Token};
+
+use crate::wake::Wake;
+
+/// New requests that may wait for the loop; above this the network answers 503 itself.
+const ARRIVALS: usize = 4096;
+
+/// Something that happened on the network's side.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// A request to be started.
+    Arrived(Box<Arrival>),
+    /// What this exchange parked for may have come.
+    Progress(Token),
+    /// Every connection is gone, and no new one is let in.
+    Finished,
+}
+
+/// The queue. Its length is bounded by [`ARRIVALS`], one `Progress` for each exchange that waits, and one `Finished`.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    // Pushed to by Tokio's thread, emptied by the loop's; held for a push or a batch.
+    queue: Mutex<Queue>,
+    wake: Wake,
+}
+
+#[derive(Debug)]
+struct Queue {
+    events: VecDeque<Event>,
+    arrivals: usize,
+    watch: LoopState,
+}
+
+/// What the loop's thread does about the queue.
+#[derive(Debug, PartialEq, Eq)]
+enum LoopState {
+    /// It has seen an empty queue and waits for the wake.
+    Armed,
+    /// The wake was sent and is not yet cleared.
+    Woken,
+    /// It will look again by itself.
+    Draining,
+}
+
+impl Inbox {
+    pub(crate) fn new(wake: Wake) -> Self {
+        let queue = Queue { events: VecDeque::new(), arrivals: 0, watch: LoopState::Armed };
+        Self { queue: Mutex::new(queue), wake }
+    }
+
+    pub(crate) fn wake(&self) -> &Wake {
+        &self.wake
+    }
+
+    /// Queues a new request, unless too many wait.
+    pub(crate) fn arrive(&self, arrival: Box<Arrival>) -> Result<(), Box<Arrival>> {
+        let mut queue = self.lock();
+        if queue.arrivals >= ARRIVALS {
+            return Err(arrival);
+        }
+        queue.arrivals += 1;
+        self.push_into(queue, Event::Arrived(arrival));
+        Ok(())
+    }
+
+    pub(crate) fn push(&self, event: Event) {
+        self.push_into(self.lock(), event);
+    }
+
+    fn push_into(&self, mut queue: MutexGuard<'_, Queue>, event: Event) {
+        queue.events.push_back(event);
+        if queue.watch == LoopState::Armed {
+            queue.watch = LoopState::Woken;
+            drop(queue);
+            self.wake.signal();
+        }
+    }
+
+    /// The loop's thread begins to look: the wake, if there was one, is cleared.
+    pub(crate) fn open(&self) {
+        let mut queue = self.lock();
+        let woken = std::mem::replace(&mut queue.watch, LoopState::Draining) == LoopState::Woken;
+        drop(queue);
+        if woken {
+            self.wake.clear();
+        }
+    }
+
+    pub(crate) fn take(&self) -> Option<Event> {
+        let mut queue = self.lock();
+        let event = queue.events.pop_front();
+        if matches!(event, Some(Event::Arrived(_))) {
+            queue.arrivals -= 1;
+        }
+        event
+    }
+
+    /// The loop's thread stops looking: true when it has to come back by itself, since something is left.
+    pub(crate) fn close(&self) -> bool {
+        let mut queue = self.lock();
+        if queue.events.is_empty() {
+            queue.watch = LoopState::Armed;
+            return false;
+        }
+        true
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    fn inbox() -> Inbox {
+        Inbox::new(Wake::new().expect("a descriptor"))
+    }
+
+    fn token(event: Option<Event>) -> Option<usize> {
+        match event {
+            Some(Event::Progress(Token(number))) => Some(number),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_burst_is_one_wake() {
+        let inbox = inbox();
+        inbox.push(Event::Progress(Token(1)));
+        assert_eq!(inbox.lock().watch, LoopState::Woken);
+        inbox.push(Event::Progress(Token(2)));
+        inbox.open();
+        assert_eq!((token(inbox.take()), token(inbox.take()), token(inbox.take())), (Some(1), Some(2), None));
+        assert!(!inbox.close());
+    }
+
+    #[test]
+    fn what_comes_while_the_loop_drains_is_not_lost() {
+        let inbox = inbox();
+        inbox.push(Event::Progress(Token(1)));
+        inbox.open();
+        assert_eq!(token(inbox.take()), Some(1));
+        inbox.push(Event::Progress(Token(2)));
+        assert!(inbox.close(), "something is left, so the loop comes back");
+    }
+
+    #[test]
+    fn every_event_of_many_threads_is_taken() {
+        let inbox = Arc::new(inbox());
+        let pushers: Vec<_> = (0..4)
+            .map(|_| {
+                let inbox = Arc::clone(&inbox);
+                std::thread::spawn(move || (0..1000).for_each(|n| inbox.push(Event::Progress(Token(n)))))
+            })
+            .collect();
+        let mut taken = 0;
+        while taken < 4000 {
+            inbox.open();
+            while inbox.take().is_some() {
+                taken += 1;
+            }
+            inbox.close();
+        }
+        pushers.into_iter().for_each(|pusher| pusher.join().expect("a pusher"));
+        assert!(inbox.take().is_none());
+    }
+}

@@ -1,0 +1,51 @@
+//! The bridge: requests to coroutines. This file lists what Python sees, and nothing else.
+//!
+//! Python runs on the loop's thread only. Tokio's threads never touch a Python object; what they have to say goes
+//! through the `inbox`.
+
+mod app;
+mod awaitable;
+mod budget;
+mod control;
+mod drain;
+mod ffi;
+mod forked;
+mod http;
+mod inbox;
+mod lifespan;
+mod message;
+mod names;
+mod raise;
+mod real_task;
+mod runtime_handle;
+mod scope;
+mod server;
+mod stepper;
+mod threaded;
+mod wait;
+mod wake;
+
+use pyo3::prelude::*;
+
+#[pymodule(gil_used = true)]
+mod _native {
+    #[pymodule_export]
+    use crate::control::Control;
+    #[pymodule_export]
+    use crate::forked::forget_descriptors;
+    #[pymodule_export]
+    use crate::http::Http;
+    #[pymodule_export]
+    use crate::lifespan::LifespanRules;
+    #[pymodule_export]
+    use crate::raise::{ClientDisconnected, MisuseError};
+    #[pymodule_export]
+    use crate::server::Server;
+
+    use super::*;
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

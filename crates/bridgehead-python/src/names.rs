@@ -1,0 +1,57 @@
+//! Python objects that are the same for every request: names, dictionary keys, small constants.
+//!
+//! Made once; a request takes references.
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyString};
+
+use crate::ffi;
+
+/// Declares a function for each interned name.
+macro_rules! interned {
+    ($($name:ident = $text:literal),+ $(,)?) => {
+        $(pub(crate) fn $name(py: Python<'_>) -> &Bound<'_, PyString> {
+            intern!(py, $text)
+        })+
+    };
+}
+
+interned! {
+    body = "body",
+    call_soon = "call_soon",
+    client = "client",
+    context = "context",
+    headers = "headers",
+    http_version = "http_version",
+    method = "method",
+    more_body = "more_body",
+    path = "path",
+    query_string = "query_string",
+    raw_path = "raw_path",
+    server = "server",
+    state = "state",
+    status = "status",
+    asgi = "asgi",
+    kind = "type",
+    http_request = "http.request",
+    http_disconnect = "http.disconnect",
+}
+
+/// A copy of the context that the caller is in.
+pub(crate) fn copy_context(py: Python<'_>) -> PyResult<Py<PyAny>> {
+    Ok(ffi::copy_of_current(py)?.unbind())
+}
+
+/// An exception that nobody waits for goes where asyncio puts those: the loop's exception handler.
+pub(crate) fn report(py: Python<'_>, event_loop: &Py<PyAny>, error: PyErr) {
+    let told = (|| {
+        let context = PyDict::new(py);
+        context.set_item("message", "Exception in a callback of Bridgehead")?;
+        context.set_item("exception", error.value(py))?;
+        event_loop.call_method1(py, intern!(py, "call_exception_handler"), (context,))
+    })();
+    if told.is_err() {
+        error.write_unraisable(py, None);
+    }
+}

@@ -1,0 +1,104 @@
+//! A request's head as the dictionary that ASGI wants.
+//!
+//! Built in the drain, on the loop's thread; what is the same for every request of a worker is in a template.
+//!
+//! Invariant: nothing in a scope is shared with another request but immutable objects.
+
+use bridgehead_asgi::{decode_path, http_version};
+use bridgehead_net::{Address, Peer, RequestHead};
+use http::header::HOST;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList, PyString};
+
+use crate::names;
+
+/// What all scopes of a worker have in common.
+pub(crate) struct Template {
+    scope: Py<PyDict>,
+    asgi: Py<PyDict>,
+    root_path: String,
+    /// The lifespan's state, once there is one: copied for each request, shallowly.
+    state: Option<Py<PyDict>>,
+}
+
+impl Template {
+    pub(crate) fn new(py: Python<'_>, root_path: String, state: Option<Py<PyDict>>) -> PyResult<Self> {
+        let asgi = PyDict::new(py);
+        asgi.set_item("version", bridgehead_asgi::ASGI_VERSION)?;
+        asgi.set_item("spec_version", bridgehead_asgi::SPEC_VERSION)?;
+        let scope = PyDict::new(py);
+        scope.set_item(names::kind(py), "http")?;
+        scope.set_item("scheme", "http")?;
+        scope.set_item("root_path", &root_path)?;
+        Ok(Self { scope: scope.unbind(), asgi: asgi.unbind(), root_path, state })
+    }
+
+    /// The scope of one request.
+    pub(crate) fn scope<'py>(
+        &self,
+        py: Python<'py>,
+        head: &RequestHead,
+        peer: &Peer,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let scope = self.scope.bind(py).copy()?;
+        scope.set_item(names::asgi(py), self.asgi.bind(py).copy()?)?;
+        scope.set_item(names::http_version(py), http_version(head.version))?;
+        scope.set_item(names::method(py), head.method.as_str())?;
+        self.set_target(&scope, head)?;
+        scope.set_item(names::headers(py), headers(py, head)?)?;
+        scope.set_item(names::client(py), address(py, &peer.client)?)?;
+        scope.set_item(names::server(py), address(py, &peer.server)?)?;
+        if let Some(state) = &self.state {
+            scope.set_item(names::state(py), state.bind(py).copy()?)?;
+        }
+        Ok(scope)
+    }
+
+    /// The target, below the root path as a proxy would have cut it off.
+    fn set_target(&self, scope: &Bound<'_, PyDict>, head: &RequestHead) -> PyResult<()> {
+        let py = scope.py();
+        let raw = head.target.path();
+        let path = decode_path(raw.as_bytes());
+        if self.root_path.is_empty() {
+            scope.set_item(names::path(py), path.as_ref())?;
+            scope.set_item(names::raw_path(py), PyBytes::new(py, raw.as_bytes()))?;
+        } else {
+            let raw = format!("{}{raw}", self.root_path);
+            scope.set_item(names::path(py), format!("{}{path}", self.root_path))?;
+            scope.set_item(names::raw_path(py), PyBytes::new(py, raw.as_bytes()))?;
+        }
+        let query = head.target.query().unwrap_or_default();
+        scope.set_item(names::query_string(py), PyBytes::new(py, query.as_bytes()))
+    }
+}
+
+/// Names are lower-case, values as they came. The host of an absolute target takes the Host header's place, as RFC
+/// 9112 section 3.2.2 asks.
+fn headers<'py>(py: Python<'py>, head: &RequestHead) -> PyResult<Bound<'py, PyList>> {
+    let host = head.target.authority().map(http::uri::Authority::as_str);
+    let pairs = head.headers.iter().map(|(name, value)| {
+        let value = match host {
+            Some(host) if name == HOST => host.as_bytes(),
+            _ => value.as_bytes(),
+        };
+        (PyBytes::new(py, name.as_str().as_bytes()), PyBytes::new(py, value))
+    });
+    let list = PyList::new(py, pairs)?;
+    if let Some(host) = host
+        && !head.headers.contains_key(HOST)
+    {
+        list.insert(0, (PyBytes::new(py, b"host"), PyBytes::new(py, host.as_bytes())))?;
+    }
+    Ok(list)
+}
+
+/// `(host, port)`, `(path, None)` for our end of a Unix socket, `None` for a client without a name.
+fn address<'py>(py: Python<'py>, address: &Address) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match address {
+        Address::Inet(address) => {
+            (PyString::new(py, &address.ip().to_string()), address.port()).into_pyobject(py)?.into_any()
+        }
+        Address::Unix(Some(path)) => (path, py.None()).into_pyobject(py)?.into_any(),
+        Address::Unix(None) => py.None().into_bound(py),
+    })
+}

@@ -1,0 +1,213 @@
+//! A future that the drain resolves: what `receive()` and `send()` give when they have to wait.
+//!
+//! It has asyncio's duck type, so every task can await it. It carries no value: whoever waits looks again when it is
+//! resolved, so nothing is lost when a task is cancelled between the two.
+//!
+//! Invariant: resolved from the drain its callbacks run at once, each in its own context; from anywhere else, where a
+//! task may be current, by `call_soon`.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pyo3::exceptions::asyncio::{CancelledError, InvalidStateError};
+use pyo3::prelude::*;
+use pyo3::types::IntoPyDict;
+
+use crate::ffi::Entered;
+use crate::names;
+
+/// The future.
+#[pyclass(module = "bridgehead._native", weakref)]
+pub(crate) struct Wait {
+    event_loop: Py<PyAny>,
+    // Only the loop's thread comes here; pyo3 wants classes to be shareable.
+    inner: Mutex<Inner>,
+    /// asyncio's protocol: true while it is being yielded to a task.
+    #[pyo3(get, set, name = "_asyncio_future_blocking")]
+    blocking: bool,
+}
+
+struct Inner {
+    state: State,
+    callbacks: Vec<Callback>,
+}
+
+enum State {
+    Pending,
+    Resolved,
+    Cancelled(Option<Py<PyAny>>),
+}
+
+struct Callback {
+    call: Py<PyAny>,
+    context: Py<PyAny>,
+}
+
+impl Wait {
+    pub(crate) fn new(py: Python<'_>, event_loop: Py<PyAny>) -> PyResult<Py<Self>> {
+        let inner = Inner { state: State::Pending, callbacks: Vec::new() };
+        Py::new(py, Self { event_loop, inner: Mutex::new(inner), blocking: true })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Moves on from `Pending`; gives whoever is to be called.
+    fn finish(&self, state: State) -> Option<Vec<Callback>> {
+        let mut inner = self.lock();
+        if !matches!(inner.state, State::Pending) {
+            return None;
+        }
+        inner.state = state;
+        Some(std::mem::take(&mut inner.callbacks))
+    }
+
+    /// Resolves from the drain, where no task is current: whoever waits goes on right here.
+    pub(crate) fn resolve_now(slf: &Bound<'_, Self>) {
+        let Some(callbacks) = slf.borrow().finish(State::Resolved) else { return };
+        for callback in callbacks {
+            if let Err(error) = callback.call_now(slf) {
+                names::report(slf.py(), &slf.borrow().event_loop, error);
+            }
+        }
+    }
+
+    /// Resolves from within a task: whoever waits goes on in the loop's next turn.
+    pub(crate) fn resolve_soon(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let callbacks = slf.borrow().finish(State::Resolved);
+        Self::schedule(slf, callbacks)
+    }
+
+    fn schedule(slf: &Bound<'_, Self>, callbacks: Option<Vec<Callback>>) -> PyResult<()> {
+        let py = slf.py();
+        let event_loop = slf.borrow().event_loop.clone_ref(py);
+        for callback in callbacks.into_iter().flatten() {
+            let context = [(names::context(py), callback.context)].into_py_dict(py)?;
+            event_loop.call_method(py, names::call_soon(py), (callback.call, slf), Some(&context))?;
+        }
+        Ok(())
+    }
+}
+
+impl Callback {
+    fn call_now(&self, wait: &Bound<'_, Wait>) -> PyResult<()> {
+        let py = wait.py();
+        let _entered = Entered::new(self.context.bind(py))?;
+        self.call.call1(py, (wait,)).map(drop)
+    }
+}
+
+#[pymethods]
+impl Wait {
+    fn get_loop(&self, py: Python<'_>) -> Py<PyAny> {
+        self.event_loop.clone_ref(py)
+    }
+
+    #[getter]
+    fn _loop(&self, py: Python<'_>) -> Py<PyAny> {
+        self.event_loop.clone_ref(py)
+    }
+
+    fn done(&self) -> bool {
+        !matches!(self.lock().state, State::Pending)
+    }
+
+    fn cancelled(&self) -> bool {
+        matches!(self.lock().state, State::Cancelled(_))
+    }
+
+    fn result(&self, py: Python<'_>) -> PyResult<()> {
+        match &self.lock().state {
+            State::Resolved => Ok(()),
+            State::Pending => Err(InvalidStateError::new_err("Result is not set.")),
+            State::Cancelled(None) => Err(CancelledError::new_err(())),
+            State::Cancelled(Some(message)) => Err(CancelledError::new_err((message.clone_ref(py),))),
+        }
+    }
+
+    fn exception(&self, py: Python<'_>) -> PyResult<()> {
+        self.result(py)
+    }
+
+    #[pyo3(signature = (callback, *, context = None))]
+    fn add_done_callback(
+        slf: &Bound<'_, Self>,
+        callback: Py<PyAny>,
+        context: Option<Py<PyAny>>,
+    ) -> PyResult<()> {
+        let py = slf.py();
+        let context = match context {
+            Some(context) => context,
+            None => names::copy_context(py)?,
+        };
+        let callback = Callback { call: callback, context };
+        let this = slf.borrow();
+        let mut inner = this.lock();
+        if matches!(inner.state, State::Pending) {
+            inner.callbacks.push(callback);
+            return Ok(());
+        }
+        drop(inner);
+        drop(this);
+        Self::schedule(slf, Some(vec![callback]))
+    }
+
+    fn remove_done_callback(&self, py: Python<'_>, callback: &Bound<'_, PyAny>) -> PyResult<usize> {
+        // Compared outside the lock: equality may run Python.
+        let kept = std::mem::take(&mut self.lock().callbacks);
+        let before = kept.len();
+        let mut left = Vec::with_capacity(before);
+        for one in kept {
+            if !one.call.bind(py).eq(callback)? {
+                left.push(one);
+            }
+        }
+        let removed = before - left.len();
+        self.lock().callbacks.splice(0..0, left);
+        Ok(removed)
+    }
+
+    #[pyo3(signature = (msg = None))]
+    fn cancel(slf: &Bound<'_, Self>, msg: Option<Py<PyAny>>) -> PyResult<bool> {
+        let callbacks = slf.borrow().finish(State::Cancelled(msg));
+        let cancelled = callbacks.is_some();
+        Self::schedule(slf, callbacks)?;
+        Ok(cancelled)
+    }
+
+    fn __await__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    /// Yields itself until it is done, as asyncio's own future does.
+    fn __next__<'py>(slf: Bound<'py, Self>) -> PyResult<Option<Bound<'py, Self>>> {
+        if slf.borrow().done() {
+            slf.borrow().result(slf.py())?;
+            return Ok(None);
+        }
+        slf.borrow_mut().blocking = true;
+        Ok(Some(slf))
+    }
+
+    fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
+        visit.call(&self.event_loop)?;
+        // A lock that is held is held by this thread, further down; what it guards is in use.
+        if let Ok(inner) = self.inner.try_lock() {
+            for callback in &inner.callbacks {
+                visit.call(&callback.call)?;
+                visit.call(&callback.context)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn __clear__(&self) {
+        // Taken first: dropping runs Python, which must not find the lock held.
+        let callbacks = std::mem::take(&mut self.lock().callbacks);
+        drop(callbacks);
+    }
+}

@@ -1,0 +1,47 @@
+"""One request's coroutine: runs the application, and says what became of it.
+
+Not the messages (Rust judges those) and not the task (the stepper makes it).
+
+Invariant: nothing that an application raises goes further than here, cancellation excepted.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from bridgehead import log
+from bridgehead._native import ClientDisconnected, Http
+
+Application = Callable[..., Awaitable[None]]
+
+# Frameworks turn our exception into one of their own, Starlette into `ClientDisconnect`.
+_DEPARTURES = frozenset({"ClientDisconnect", "ClientDisconnected"})
+
+
+async def answer(application: Application, scope: dict[str, Any], http: Http) -> None:
+    """Run the application for one request."""
+    try:
+        await application(scope, http.receive, http.send)
+    except asyncio.CancelledError:
+        http.settle()
+        raise
+    except BaseException as error:  # uvicorn catches SystemExit here too: a request ends no server
+        if not (_is_departure(error) and http.gone):
+            log.application_error(error)
+        http.settle()
+    else:
+        lack = http.settle()
+        if lack:
+            complain(f"the application {lack}")
+
+
+def complain(sentence: str) -> None:
+    """Tell the operator what the application did."""
+    log.logger().error("ASGI: %s", sentence)
+
+
+def _is_departure(error: BaseException) -> bool:
+    """Whether this only says that the client has left."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(_is_departure(each) for each in error.exceptions)
+    return isinstance(error, ClientDisconnected) or type(error).__name__ in _DEPARTURES

@@ -1,0 +1,165 @@
+"""The application's lifespan: startup before the first request, shutdown after the last.
+
+Not the rules (Rust judges each message) and not when (`worker.py` says).
+
+Invariant: every wait has its deadline, and an application without a lifespan is served like any other.
+"""
+
+import asyncio
+import contextvars
+from collections.abc import MutableMapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from bridgehead import log
+from bridgehead._native import LifespanRules
+from bridgehead.asgi import Application
+from bridgehead.errors import StartError, application_traceback
+
+_SCOPE_VERSIONS = {"version": "3.0", "spec_version": "2.0"}
+_LAST_STEPS = 1.0  # seconds for the application's call to return once it has said that it is done
+
+Message = MutableMapping[str, Any]
+
+
+class _Phase(Enum):
+    """How far the application's side has come."""
+
+    SILENT = "has said nothing yet"
+    STARTED = "startup complete"
+    REFUSED = "startup failed"
+    STOPPED = "shutdown complete"
+    BROKEN = "shutdown failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deadlines:
+    """How long each half may take, in seconds."""
+
+    startup: float
+    shutdown: float
+
+
+class Lifespan:
+    """One application's lifespan, in a task of its own."""
+
+    def __init__(
+        self, application: Application, mode: str, deadlines: Deadlines, context: contextvars.Context
+    ) -> None:
+        self.state: dict[str, Any] = {}
+        self._application = application
+        self._mode = mode
+        self._deadlines = deadlines
+        self._context = context
+        self._rules = LifespanRules()
+        self._phase = _Phase.SILENT
+        self._message = ""
+        self._changed = asyncio.Event()
+        self._shutdown = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    async def startup(self) -> None:
+        """Run the application's startup; `StartError` if it must not be served."""
+        if self._mode == "off":
+            return
+        log.startup_begins()
+        loop = asyncio.get_running_loop()
+        self._task = loop.create_task(self._call(), name="bridgehead-lifespan", context=self._context)
+        await self._wait(self._deadlines.startup)
+        if self._phase is _Phase.SILENT:
+            await self._without_lifespan(self._task)
+        elif self._phase is _Phase.REFUSED:
+            detail = f"\n{self._message.rstrip()}\n" if self._message else ""
+            await self._leave()
+            raise StartError(
+                "the application's startup failed", "mend what its lifespan reports", detail=detail
+            )
+        log.startup_complete()
+
+    async def shutdown(self) -> None:
+        """Run the application's shutdown, if it had a startup."""
+        if self._task is None or self._phase is not _Phase.STARTED:
+            return
+        log.shutdown_begins()
+        self._rules.shut_down()
+        self._changed.clear()
+        self._shutdown.set()
+        await self._wait(self._deadlines.shutdown)
+        if self._phase is _Phase.STOPPED:
+            log.shutdown_complete()
+        elif self._phase is _Phase.BROKEN:
+            log.logger().error("Application shutdown failed. %s", self._message)
+        elif not self._task.done():
+            log.logger().error("Application shutdown took longer than %g s.", self._deadlines.shutdown)
+        elif (error := _outcome(self._task)) is not None:
+            log.logger().error("Application shutdown failed.", exc_info=error)
+        await self._leave()
+
+    async def _call(self) -> None:
+        scope = {"type": "lifespan", "asgi": dict(_SCOPE_VERSIONS), "state": self.state}
+        await self._application(scope, self._receive, self._send)
+
+    async def _receive(self) -> Message:
+        while (due := self._rules.receive()) is None:
+            if self._shutdown.is_set():
+                # All has been said: like uvicorn's, a further receive never returns.
+                await asyncio.get_running_loop().create_future()
+            await self._shutdown.wait()
+        return {"type": f"lifespan.{due}"}
+
+    async def _send(self, message: Message) -> None:
+        kind = message.get("type") if isinstance(message, MutableMapping) else None
+        if not isinstance(kind, str):
+            LifespanRules.refuse(type(message).__name__)
+            return
+        self._rules.send(kind)
+        self._phase = {
+            "lifespan.startup.complete": _Phase.STARTED,
+            "lifespan.startup.failed": _Phase.REFUSED,
+            "lifespan.shutdown.complete": _Phase.STOPPED,
+            "lifespan.shutdown.failed": _Phase.BROKEN,
+        }[kind]
+        self._message = str(message.get("message", ""))
+        self._changed.set()
+
+    async def _wait(self, seconds: float) -> None:
+        """Until the application has said something, has ended, or the time is over."""
+        assert self._task is not None
+        said = asyncio.ensure_future(self._changed.wait())
+        await asyncio.wait({said, self._task}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+        said.cancel()
+
+    async def _without_lifespan(self, task: asyncio.Task[None]) -> None:
+        """The application ended, or waited, without a word about its startup."""
+        if not task.done():
+            await self._leave()
+            raise StartError(
+                f"the application's startup took longer than {self._deadlines.startup:g} s",
+                "give it more by --timeout-lifespan-startup, or see what it waits for",
+            )
+        error = _outcome(task)
+        if self._mode == "on":
+            detail = application_traceback(error) if error else ""
+            raise StartError(
+                "the application has no working lifespan, and --lifespan on asks for one",
+                "use --lifespan auto, or mend the application",
+                detail=detail,
+            )
+        log.logger().info("ASGI 'lifespan' protocol appears unsupported.")
+        log.logger().debug("The application's lifespan ended with this.", exc_info=error)
+
+    async def _leave(self) -> None:
+        """Let the application's call end, or end it."""
+        assert self._task is not None
+        await asyncio.wait({self._task}, timeout=_LAST_STEPS)
+        if self._task.cancel():
+            await asyncio.wait({self._task}, timeout=_LAST_STEPS)
+        _outcome(self._task)
+
+
+def _outcome(task: asyncio.Task[None]) -> BaseException | None:
+    """What a task ended with; asked for, so that asyncio does not report it as never retrieved."""
+    if not task.done() or task.cancelled():
+        return None
+    return task.exception()

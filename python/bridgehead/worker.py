@@ -1,0 +1,229 @@
+"""One worker: load, bind, start, serve until told to stop, and end in order.
+
+Not how requests are answered (Rust and `asgi.py`) and not how signals are caught (Rust's control thread).
+
+Invariant: whatever happens, what was started is ended in the opposite order, and each wait has its deadline.
+"""
+
+import asyncio
+import contextvars
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from bridgehead import log
+from bridgehead._native import Control, Server, forget_descriptors
+from bridgehead.asgi import Application, answer, complain
+from bridgehead.config import Config
+from bridgehead.lifespan import Deadlines, Lifespan
+from bridgehead.load_app import load
+from bridgehead.sockets import Bound, bind
+
+_CANCELLING = 2.0  # seconds for `finally` blocks, once requests are cancelled
+_SHARE = 0.7  # of a short shutdown, what requests get at least
+_MARGIN = 2.0  # seconds after which a shutdown that should be over is ended from outside the loop
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """What the server calls, and where it runs; read by Rust."""
+
+    application: Application
+    answer: Callable[..., Coroutine[Any, Any, None]]
+    finished: Callable[[], object]
+    complain: Callable[[str], object]
+    event_loop: asyncio.AbstractEventLoop
+    context: contextvars.Context
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the network needs to know; read by Rust."""
+
+    listeners: tuple[int, ...]
+    root_path: str
+    state: dict[str, Any]
+    keep_alive: float
+    date_header: bool
+    default_headers: tuple[tuple[bytes, bytes], ...]
+    access_log: int | None
+    access_colours: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """A shutdown's time: requests first, then cancelling, then the lifespan."""
+
+    requests: float
+    cancelling: float
+    lifespan: float
+
+    @classmethod
+    def of(cls, config: Config) -> "Patience":
+        """25 s are 18, 2 and 5; a short time is mostly the requests'."""
+        whole, lifespan = config.timeout_graceful_shutdown, config.timeout_lifespan_shutdown
+        requests = max(whole - _CANCELLING - lifespan, whole * _SHARE)
+        return cls(requests=requests, cancelling=_CANCELLING, lifespan=lifespan)
+
+    @property
+    def whole(self) -> float:
+        """After this the loop must be held by something."""
+        return self.requests + self.cancelling + self.lifespan + _MARGIN
+
+
+def run(config: Config) -> int:
+    """Serve until told to stop; the exit code."""
+    loop = _new_loop(config.loop)
+    try:
+        asyncio.set_event_loop(loop)
+        return loop.run_until_complete(_Worker(config, loop).serve())
+    finally:
+        _close(loop)
+
+
+class _Worker:
+    def __init__(self, config: Config, loop: asyncio.AbstractEventLoop) -> None:
+        self._config = config
+        self._loop = loop
+        self._patience = Patience.of(config)
+        self._stop = asyncio.Event()
+        self._over = asyncio.Event()
+
+    async def serve(self) -> int:
+        # Before binding: a mistake in the application is worth more to its author than a taken port. Inside the loop,
+        # since applications ask for it while they are imported.
+        loaded = load(self._config.app, factory=self._config.factory, app_dir=self._config.app_dir)
+        bound = bind(self._config.addresses(), backlog=self._config.backlog)
+        try:
+            await self._serve(loaded.application, bound)
+        finally:
+            for each in bound:
+                each.close()
+        return 0
+
+    async def _serve(self, application: Application, bound: list[Bound]) -> None:
+        log.process_started(os.getpid())
+        # Not closed when serving ends: a thread that the application left behind may hold the exit, and a second
+        # signal has to work until then.
+        control = Control(self._loop, self._told, self._patience.whole)
+        os.register_at_fork(after_in_child=_forget)
+        context = contextvars.copy_context()
+        config = self._config
+        deadlines = Deadlines(startup=config.timeout_lifespan_startup, shutdown=self._patience.lifespan)
+        lifespan = Lifespan(application, config.lifespan, deadlines, context)
+        if await self._unless_told(lifespan.startup()):
+            control.rearm()
+            server = Server(self._host(application, context), self._options(bound, lifespan))
+            log.serving(each.label for each in bound)
+            await self._stop.wait()
+            await self._end(server)
+        await lifespan.shutdown()
+        log.process_finished(os.getpid())
+
+    async def _unless_told(self, startup: Coroutine[Any, Any, None]) -> bool:
+        """Run the startup; False if the end came first."""
+        starting, told = self._loop.create_task(startup), self._loop.create_task(self._stop.wait())
+        await asyncio.wait({starting, told}, return_when=asyncio.FIRST_COMPLETED)
+        told.cancel()
+        if not starting.done():
+            starting.cancel()
+            with suppress(asyncio.CancelledError):
+                await starting
+            return False
+        starting.result()
+        return True
+
+    async def _end(self, server: Server) -> None:
+        """Let requests finish, then cancel them, then close what is left."""
+        log.stopping()
+        server.drain()
+        if not await self._is_over(self._patience.requests):
+            if cancelled := server.cancel():
+                log.logger().warning("Cancelled %d running requests: the shutdown's time is over.", cancelled)
+                await self._is_over(self._patience.cancelling)
+            server.abort()
+            if not await self._is_over(_MARGIN / 2):
+                log.logger().error("%d requests did not end when cancelled.", server.running)
+        server.close()
+
+    async def _is_over(self, seconds: float) -> bool:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._over.wait(), seconds)
+        return self._over.is_set()
+
+    def _told(self, number: int) -> None:
+        log.logger().debug("Received %s.", signal.Signals(number).name)
+        self._stop.set()
+
+    def _host(self, application: Application, context: contextvars.Context) -> Host:
+        return Host(
+            application=application,
+            answer=answer,
+            finished=self._over.set,
+            complain=complain,
+            event_loop=self._loop,
+            context=context,
+        )
+
+    def _options(self, bound: list[Bound], lifespan: Lifespan) -> Options:
+        config = self._config
+        headers = config.headers
+        if config.server_header and not any(name == b"server" for name, _ in headers):
+            headers = ((b"server", b"bridgehead"), *headers)
+        wants_log = config.access_log and log.logger().isEnabledFor(log.INFO)
+        terminal = sys.stdout is not None and sys.stdout.isatty()
+        return Options(
+            listeners=tuple(each.socket.fileno() for each in bound),
+            root_path=config.root_path,
+            state=lifespan.state,
+            keep_alive=config.timeout_keep_alive,
+            date_header=config.date_header,
+            default_headers=headers,
+            access_log=1 if wants_log else None,
+            access_colours=terminal if config.use_colors is None else config.use_colors,
+        )
+
+
+def _new_loop(wanted: str) -> asyncio.AbstractEventLoop:
+    if wanted != "asyncio":
+        try:
+            import uvloop
+        except ImportError:
+            if wanted == "uvloop":
+                from bridgehead.errors import StartError
+
+                raise StartError("uvloop is not installed", "try `pip install uvloop`, or --loop auto") from None
+        else:
+            return uvloop.new_event_loop()
+    return asyncio.new_event_loop()
+
+
+def _close(loop: asyncio.AbstractEventLoop) -> None:
+    """End what the application left running, as `asyncio.run` does."""
+    try:
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        if left:
+            loop.run_until_complete(asyncio.wait(left, timeout=_CANCELLING))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.run_until_complete(loop.shutdown_default_executor())
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()
+
+
+def _forget() -> None:
+    """In a child that the application forked: let go of what is the parent's."""
+    forget_descriptors()
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # The system's side of these is our control thread's, which the child has not got.
+        with suppress(ValueError, TypeError):
+            signal.signal(number, signal.getsignal(number) or signal.SIG_DFL)
