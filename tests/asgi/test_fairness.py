@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 from harness import Client, Server, request
@@ -41,8 +42,11 @@ def reading_all(client: Client) -> Iterator[list[int]]:
         yield count
     finally:
         stop.set()
-        client.reset()
+        # Wakes the thread, which a close would not.
+        with suppress(OSError):
+            client.socket.shutdown(socket.SHUT_RDWR)
         reader.join(10)
+        client.reset()
 
 
 @pytest.mark.parametrize("size", [1, 1000, 65_536])

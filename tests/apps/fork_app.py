@@ -1,0 +1,92 @@
+"""Handlers that fork, for the tests of what parent and child must not do to each other."""
+
+# ruff: noqa: ARG001 - ASGI decides which arguments a handler has
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import signal
+import time
+from concurrent.futures import ProcessPoolExecutor
+
+from kit import Receive, Routes, Scope, Send, answer_json, option
+
+app = routes = Routes()
+fork = multiprocessing.get_context("fork")
+
+
+@routes.at("fork")
+async def fork_a_sleeper(scope: Scope, receive: Receive, send: Send) -> None:
+    """The child sleeps in the middle of the handler, with everything it inherited open."""
+    child = os.fork()
+    if child == 0:
+        time.sleep(120)
+        os._exit(7)
+    await answer_json(send, child)
+
+
+@routes.at("fork-and-exit")
+async def fork_a_child_that_works_and_exits(scope: Scope, receive: Receive, send: Send) -> None:
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        os.write(writing, b"from the child")
+        os._exit(4)
+    os.close(writing)
+    said = os.read(reading, 100)
+    os.close(reading)
+    _, status = os.waitpid(child, 0)
+    await answer_json(send, [said.decode(), os.waitstatus_to_exitcode(status)])
+
+
+@routes.at("wait")
+async def wait_for_a_child(scope: Scope, receive: Receive, send: Send) -> None:
+    child = int(option(scope, "pid"))
+    _, status = await asyncio.to_thread(os.waitpid, child, 0)
+    await answer_json(send, os.waitstatus_to_exitcode(status))
+
+
+def compute() -> int:
+    return sum(range(10))
+
+
+def compute_in_a_loop() -> None:
+    async def main() -> int:
+        await asyncio.sleep(0.01)
+        return 9
+
+    raise SystemExit(asyncio.run(main()))
+
+
+def sleep_long() -> None:
+    time.sleep(120)
+
+
+def show_handlers() -> None:
+    default = [
+        signal.getsignal(signal.SIGTERM) == signal.SIG_DFL,
+        signal.SIGTERM not in signal.pthread_sigmask(0, ()),
+    ]
+    raise SystemExit(0 if all(default) else 1)
+
+
+TARGETS = {"loop": compute_in_a_loop, "sleep": sleep_long, "handlers": show_handlers}
+
+
+@routes.at("process")
+async def start_a_process(scope: Scope, receive: Receive, send: Send) -> None:
+    process = fork.Process(target=TARGETS[option(scope, "target")])
+    process.start()
+    if option(scope, "join") == "yes":
+        await asyncio.to_thread(process.join, 20)
+    await answer_json(send, {"pid": process.pid, "code": process.exitcode})
+
+
+@routes.at("pool")
+async def use_a_pool(scope: Scope, receive: Receive, send: Send) -> None:
+    with ProcessPoolExecutor(2, mp_context=fork) as pool:
+        loop = asyncio.get_running_loop()
+        results = await asyncio.gather(*(loop.run_in_executor(pool, compute) for _ in range(4)))
+    await answer_json(send, results)

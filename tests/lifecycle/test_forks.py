@@ -1,0 +1,114 @@
+"""A fork in the application leaves parent and child sane."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from signal import SIGKILL, SIGTERM
+
+import pytest
+from harness import Server, request
+
+
+@pytest.fixture
+def server(loop: str) -> Iterator[Server]:
+    # Python 3.12 warns of forks beside threads: true, and not ours to hide from the application.
+    with Server("fork_app:app", "--loop", loop, env={"PYTHONWARNINGS": "ignore"}) as server:
+        yield server
+
+
+@contextlib.contextmanager
+def killed_at_last(child: int) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, SIGKILL)
+
+
+def test_the_parent_serves_on(server: Server) -> None:
+    child = server.ask("/fork").json()
+    with killed_at_last(child):
+        for _ in range(20):
+            assert server.ask("/hello").body == b"hello"
+
+
+def test_the_child_ends_by_sigterm_and_the_parent_does_not(server: Server) -> None:
+    child = server.ask("/fork").json()
+    with killed_at_last(child):
+        os.kill(child, SIGTERM)
+        assert server.ask(f"/wait?pid={child}").json() == -SIGTERM
+    assert server.ask("/hello").body == b"hello"
+
+
+def test_a_connection_ends_when_the_parent_ends_it_though_the_child_lives(server: Server) -> None:
+    with server.connect() as client:
+        response = client.ask("/fork", headers=[("Connection", "close")])
+        with killed_at_last(response.json()):
+            client.assert_closed()
+
+
+def test_connections_that_were_open_at_the_fork_go_on_and_end(server: Server) -> None:
+    with server.connect() as other, server.connect() as client:
+        other.assert_open()
+        child = client.ask("/fork").json()
+        with killed_at_last(child):
+            for connection in (other, client):
+                connection.assert_open()
+                connection.send(request("/hello", headers=[("Connection", "close")]))
+                assert connection.read_response().body == b"hello"
+                connection.assert_closed()
+
+
+def test_the_end_of_the_child_disturbs_nothing(server: Server) -> None:
+    with server.connect() as other, server.connect() as client:
+        other.assert_open()
+        for _ in range(5):
+            assert client.ask("/fork-and-exit").json() == ["from the child", 4]
+            other.assert_open()
+
+
+def test_the_child_takes_no_connection_and_no_request(server: Server) -> None:
+    child = server.ask("/fork").json()
+    with killed_at_last(child):
+        clients = [server.connect() for _ in range(50)]
+        for client in clients:
+            client.assert_open()
+
+
+def test_the_port_is_free_after_the_end_of_the_parent(server: Server) -> None:
+    child = server.ask("/fork").json()
+    with killed_at_last(child):
+        port = server.port
+        server.stop()
+        with Server("fork_app:app", "--port", str(port)) as successor:
+            assert successor.ask("/hello").body == b"hello"
+
+
+def test_a_signal_to_the_parent_is_no_signal_to_the_child(server: Server) -> None:
+    child = server.ask("/fork").json()
+    with killed_at_last(child):
+        server.stop()
+        os.kill(child, 0)
+
+
+def test_a_forked_process_runs_a_loop_of_its_own(server: Server) -> None:
+    assert server.ask("/process?target=loop&join=yes").json()["code"] == 9
+    assert server.ask("/hello").body == b"hello"
+
+
+def test_a_forked_process_can_be_terminated(server: Server) -> None:
+    child = server.ask("/process?target=sleep&join=no").json()["pid"]
+    with killed_at_last(child):
+        os.kill(child, SIGTERM)
+        assert server.ask(f"/wait?pid={child}").json() == -SIGTERM
+
+
+def test_a_forked_process_has_the_default_handlers(server: Server) -> None:
+    assert server.ask("/process?target=handlers&join=yes").json()["code"] == 0
+
+
+def test_a_forked_pool_computes(server: Server) -> None:
+    assert server.ask("/pool").json() == [45] * 4
+    assert server.ask("/hello").body == b"hello"

@@ -1,0 +1,88 @@
+"""Signals that the application has handlers of its own for, and the ones Python keeps."""
+
+from __future__ import annotations
+
+from signal import SIGINT, SIGTERM, SIGUSR1, SIGUSR2, Signals
+
+import pytest
+from harness import Server, request
+
+SIGNALS = [SIGTERM, SIGINT]
+TARGETS = {
+    "handlers_at_import:app": "import handler",
+    "lifecycle_app:lifespan_handlers": "lifespan handler",
+    "lifecycle_app:loop_handlers": "loop handler",
+}
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_applications_own_handler_gets_the_signal_and_we_still_stop(
+    loop: str, target: str, number: Signals
+) -> None:
+    with Server(target, "--loop", loop) as server:
+        assert server.ask("/hello").status == 200
+        server.stop(number)
+        assert f"app: {TARGETS[target]} got {number.name}" in server.stderr
+        assert server.stderr.count(f"got {number.name}") == 1
+        assert "app: shutdown" in server.stderr
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_applications_own_handler_gets_the_signal_while_a_request_runs(
+    loop: str, target: str, number: Signals
+) -> None:
+    with Server(target, "--loop", loop) as server:
+        client = server.connect()
+        client.send(request("/sleep?name=running&seconds=0.7"))
+        server.wait_line("app: running began")
+        server.signal(number)
+        server.wait_line(f"app: {TARGETS[target]} got {number.name}")
+        assert client.read_response().body == b"slept"
+        server.assert_ended_well()
+
+
+def test_an_interrupt_never_strikes_a_running_handler(loop: str) -> None:
+    with Server("lifecycle_app:app", "--loop", loop) as server:
+        client = server.connect()
+        client.send(request("/spin?seconds=1"))
+        server.wait_line("app: spin began")
+        server.signal(SIGINT)
+        assert client.read_response().body == b"spun"
+        server.assert_ended_well()
+        assert "KeyboardInterrupt" not in server.stderr
+
+
+@pytest.mark.parametrize("number", [SIGUSR1, SIGUSR2])
+def test_a_python_handler_runs_at_once_on_an_idle_server(loop: str, number: Signals) -> None:
+    with Server("lifecycle_app:user_handlers", "--loop", loop) as server:
+        for count in range(1, 4):
+            server.signal(number)
+            server.wait_line(f"app: user handler got {number.name}", count=count, timeout=5)
+        assert server.ask("/hello").status == 200
+
+
+def test_a_loops_handler_runs_at_once_on_an_idle_server(loop: str) -> None:
+    with Server("lifecycle_app:loop_user_handler", "--loop", loop) as server:
+        for count in range(1, 4):
+            server.signal(SIGUSR1)
+            server.wait_line("app: loop got SIGUSR1", count=count, timeout=5)
+        assert server.ask("/hello").status == 200
+
+
+def test_a_python_handler_runs_after_requests_were_served(loop: str) -> None:
+    with Server("lifecycle_app:user_handlers", "--loop", loop) as server:
+        with server.connect() as client:
+            for _ in range(10):
+                client.assert_open()
+        server.signal(SIGUSR1)
+        server.wait_line("app: user handler got SIGUSR1", timeout=5)
+
+
+def test_many_signals_under_traffic_lose_no_request(loop: str) -> None:
+    with Server("lifecycle_app:user_handlers", "--loop", loop) as server, server.connect() as client:
+        for _ in range(300):
+            server.signal(SIGUSR1)
+            client.assert_open()
+        server.wait_line("app: user handler got SIGUSR1")

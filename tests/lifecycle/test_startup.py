@@ -1,0 +1,164 @@
+"""What a server says and does before it serves, and the lifespan's first half."""
+
+from __future__ import annotations
+
+import re
+import socket
+
+import pytest
+from harness import UVICORN, Server
+
+
+def test_startup_says_what_people_know(loop: str) -> None:
+    with Server("lifecycle_app:app", "--loop", loop) as server:
+        said = server.stderr
+        port = server.port
+        pid = server.pid
+    lines = [
+        f"INFO:     Started server process [{pid}]",
+        "INFO:     Waiting for application startup.",
+        "app: startup",
+        "INFO:     Application startup complete.",
+        rf"INFO:     \w+ running on http://127\.0\.0\.1:{port} \(Press CTRL\+C to quit\)",
+    ]
+    assert re.search(
+        r"\n(.*\n)*?".join(re.escape(line) if "\\" not in line else line for line in lines), said
+    ), said
+
+
+def test_nothing_is_accepted_before_startup_is_complete(loop: str) -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        address = listener.getsockname()
+        options = ["--loop", loop, "--fd", str(listener.fileno())]
+        with (
+            Server(
+                "lifecycle_app:starts_slowly", *options, pass_fds=[listener.fileno()], ready=False
+            ) as server,
+            socket.create_connection(address, 20) as early,
+        ):
+            # It waits in the backlog, and is answered once the application is ready.
+            early.sendall(b"GET /hello HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n")
+            assert early.makefile("rb").read().endswith(b"hello")
+            assert "app: startup" in server.stderr
+            server.wait_ready()
+
+
+def test_a_quiet_log_level_leaves_only_what_matters() -> None:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        address = listener.getsockname()
+        options = ["--log-level", "warning", "--fd", str(listener.fileno())]
+        with Server("lifecycle_app:quiet", *options, pass_fds=[listener.fileno()], ready=False) as server:
+            with socket.create_connection(address, 20) as client:
+                client.sendall(b"GET /hello HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n")
+                assert client.makefile("rb").read().endswith(b"hello")
+            server.stop()
+            assert server.stderr == ""
+            assert server.stdout == ""
+
+
+@pytest.mark.parametrize("mode", ["auto", "on"])
+def test_the_lifespan_runs_on_the_requests_loop_and_hands_its_state_over(loop: str, mode: str) -> None:
+    with Server("lifecycle_app:shows_lifespan", "--loop", loop, "--lifespan", mode) as server:
+        line = server.wait_line("app: scope")
+        assert server.ask("/").json() == {"seen": True}
+    assert "'type': 'lifespan'" in line
+    assert "'version': '3.0'" in line
+    assert "'spec_version': '2.0'" in line
+    assert "'state': {}" in line
+
+
+def test_lifespan_off_never_calls_it(loop: str) -> None:
+    with Server("lifecycle_app:shows_lifespan", "--loop", loop, "--lifespan", "off") as server:
+        server.ask("/")
+        server.stop()
+        assert "app: scope" not in server.stderr
+        assert "application startup" not in server.stderr
+
+
+@pytest.mark.parametrize("mode", ["auto", "on"])
+def test_a_startup_that_failed_ends_with_3_and_its_message(loop: str, mode: str) -> None:
+    with Server("lifecycle_app:fails_at_startup", "--loop", loop, "--lifespan", mode, ready=False) as server:
+        assert server.wait_exit() == 3
+        assert "the database is not there" in server.stderr
+        assert "running on" not in server.stderr
+        assert "Traceback" not in server.stderr
+
+
+def test_a_startup_that_failed_without_a_message_ends_with_3(loop: str) -> None:
+    with Server("lifecycle_app:fails_without_a_message", "--loop", loop, ready=False) as server:
+        assert server.wait_exit() == 3
+        assert "startup failed" in server.stderr
+
+
+@pytest.mark.parametrize("target", ["without_lifespan", "raises_at_startup", "returns_from_lifespan"])
+def test_an_application_without_lifespan_is_served_after_one_info_line(loop: str, target: str) -> None:
+    with Server(f"lifecycle_app:{target}", "--loop", loop) as server:
+        assert server.ask("/hello").body == b"hello"
+        server.stop()
+        if target != "returns_from_lifespan":
+            lines = [line for line in server.stderr.splitlines() if "lifespan" in line]
+            assert len(lines) == 1, server.stderr
+            assert lines[0].startswith("INFO:")
+
+
+@pytest.mark.parametrize("target", ["without_lifespan", "raises_at_startup"])
+def test_lifespan_on_makes_it_mandatory(loop: str, target: str) -> None:
+    with Server(f"lifecycle_app:{target}", "--loop", loop, "--lifespan", "on", ready=False) as server:
+        assert server.wait_exit() == 3
+        assert "running on" not in server.stderr
+        assert "raised at startup" in server.stderr or "no lifespan here" in server.stderr
+
+
+@pytest.mark.skipif(UVICORN, reason="uvicorn has no such option")
+@pytest.mark.parametrize("mode", ["auto", "on"])
+def test_a_startup_that_takes_too_long_ends_with_3(loop: str, mode: str) -> None:
+    options = ["--loop", loop, "--lifespan", mode, "--timeout-lifespan-startup", "0.5"]
+    with Server("lifecycle_app:hangs_at_startup", *options, ready=False) as server:
+        assert server.wait_exit() == 3
+        assert "startup" in server.stderr.replace("app: startup hangs", "").replace(
+            "app: startup finally", ""
+        )
+        assert "0.5" in server.stderr
+        assert "running on" not in server.stderr
+
+
+def test_a_lifespan_that_ends_after_startup_is_served(loop: str) -> None:
+    with Server("lifecycle_app:ends_after_startup", "--loop", loop) as server:
+        assert server.ask("/hello").body == b"hello"
+
+
+@pytest.mark.skipif(UVICORN, reason="uvicorn asserts with other words")
+def test_a_misused_lifespan_message_raises_at_its_own_send(loop: str) -> None:
+    with Server("lifecycle_app:misuses_lifespan", "--loop", loop) as server:
+        assert server.ask("/hello").body == b"hello"
+        assert server.stderr.count("app: misuse") == 4
+        assert "http.response.start" in server.stderr
+        assert "nonsense" in server.stderr
+
+
+@pytest.mark.parametrize("number", ["SIGTERM", "SIGINT"])
+def test_a_signal_during_startup_ends_the_server(loop: str, number: str) -> None:
+    import signal
+
+    with Server("lifecycle_app:hangs_at_startup", "--loop", loop, ready=False) as server:
+        server.wait_line("app: startup hangs")
+        server.signal(getattr(signal, number))
+        server.wait_exit()
+        assert "panicked" not in server.stderr
+        assert "running on" not in server.stderr
+
+
+@pytest.mark.parametrize("option", [[], ["--host", "0.0.0.0"], ["--host", "localhost"]])
+def test_a_second_server_never_shares_a_port(option: list[str]) -> None:
+    with (
+        Server("lifecycle_app:app", *option) as first,
+        Server("lifecycle_app:app", *option, "--port", str(first.port), ready=False) as second,
+    ):
+        assert second.wait_exit() in ((1, 3) if UVICORN else (3,))
+        assert str(first.port) in second.stderr
+        assert "running on" not in second.stderr
+        assert first.ask("/hello").body == b"hello"
