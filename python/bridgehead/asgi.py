@@ -27,7 +27,9 @@ async def answer(application: Application, scope: dict[str, Any], http: Http) ->
         raise
     except BaseException as error:  # uvicorn catches SystemExit here too: a request ends no server
         if not (_is_departure(error) and http.gone):
-            log.application_error(error)
+            # Our own frame, on top, says nothing to the application's author.
+            trace = error.__traceback__ and error.__traceback__.tb_next
+            log.application_error(error.with_traceback(trace))
         http.settle()
     else:
         lack = http.settle()

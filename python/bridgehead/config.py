@@ -232,7 +232,9 @@ class Config:
             except StartError as problem:
                 raise problem.within(each.name) from None
             object.__setattr__(self, each.name, value)
-        if twice := next((each for each in self.bind if self.bind.count(each) > 1), None):
+        # Port 0 is another port each time.
+        fixed = [each for each in self.bind if not each.endswith(":0")]
+        if twice := next((each for each in fixed if fixed.count(each) > 1), None):
             raise StartError(f"bind: {twice} is there twice", "name each address once")
 
     def addresses(self) -> tuple[Address, ...]:

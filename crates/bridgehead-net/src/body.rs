@@ -33,8 +33,10 @@ enum Kind {
 /// How a client sees where a streamed body ends.
 #[derive(Debug)]
 pub(crate) enum Framing {
-    /// By its length or by chunks: one that breaks off is seen to.
-    Framed,
+    /// By its length, of which this much is still due; hyper drops the body when nothing is.
+    Declared(u64),
+    /// By chunks.
+    Chunked,
     /// By the connection's end (HTTP/1.0): one that breaks off has to be reset.
     UntilClose(Arc<Socket>),
 }
@@ -60,6 +62,14 @@ impl AnswerBody {
     }
 }
 
+impl Drop for AnswerBody {
+    fn drop(&mut self) {
+        if let Kind::Stream(half, Framing::Declared(0)) = std::mem::replace(&mut self.kind, Kind::Ended) {
+            self.turn.wait_for(half.served());
+        }
+    }
+}
+
 impl Body for AnswerBody {
     type Data = Bytes;
     type Error = BrokenOff;
@@ -78,8 +88,10 @@ impl Body for AnswerBody {
             }
             Kind::Stream(half, framing) => {
                 let polled = ready!(half.poll_chunk(cx));
-                if let (Some(Err(_)), Framing::UntilClose(socket)) = (&polled, framing) {
-                    socket.close_will_reset();
+                match (&polled, framing) {
+                    (Some(Err(_)), Framing::UntilClose(socket)) => socket.close_will_reset(),
+                    (Some(Ok(chunk)), Framing::Declared(due)) => *due = due.saturating_sub(chunk.len() as u64),
+                    _ => {}
                 }
                 this.settle();
                 polled

@@ -16,7 +16,7 @@ pub struct Config {
     /// Whether answers carry the time they were made.
     pub date_header: bool,
     /// Sent with each answer that does not carry the same name already.
-    pub default_headers: Vec<(HeaderName, HeaderValue)>,
+    pub default_headers: Vec<(HeaderName, Vec<HeaderValue>)>,
     /// Where a line for each request goes, if anywhere.
     pub access_log: Option<AccessLog>,
 }

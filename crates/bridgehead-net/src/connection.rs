@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `Fresh` | the first request; the keep-alive time; draining, after a moment for a request that is on its way |
 //! | `Busy` | the answer's end; a broken socket |
+//! | `Encore` | the application's last word on an answer that is already written in full |
 //! | `Idle` | the next request; the keep-alive time; draining, at once |
 //! | `Closing` | the connection's end |
 //!
@@ -26,7 +27,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use crate::accept::Worker;
 use crate::access::Record;
 use crate::config::Config;
-use crate::exchange::Witness;
+use crate::exchange::{After, Encore, Witness};
 use crate::peer::Peer;
 use crate::service;
 use crate::shutdown::Stage;
@@ -52,6 +53,7 @@ pub(crate) struct Line {
 enum Phase {
     Fresh(Instant),
     Busy(Option<Witness>),
+    Encore(Encore),
     Idle(Instant),
     Closing,
 }
@@ -61,7 +63,15 @@ enum Phase {
 pub(crate) struct Turn {
     line: Arc<Line>,
     record: Option<Box<Record>>,
-    closes: bool,
+    next: Next,
+}
+
+/// What a turn leaves behind.
+#[derive(Debug)]
+enum Next {
+    Idle,
+    Encore(Encore),
+    Closing,
 }
 
 /// What ended the wait beside hyper.
@@ -121,7 +131,6 @@ fn protocol(config: &Config) -> http1::Builder {
     let mut builder = http1::Builder::new();
     builder
         .half_close(true)
-        .pipeline_flush(true)
         .max_buf_size(BUFFER)
         .auto_date_header(config.date_header)
         .header_read_timeout(None);
@@ -132,7 +141,17 @@ impl Line {
     /// The connection's time belongs to a request from here on.
     pub(crate) fn begin(self: &Arc<Self>, record: Option<Box<Record>>) -> Turn {
         *self.phase() = Phase::Busy(None);
-        Turn { line: Arc::clone(self), record, closes: false }
+        Turn { line: Arc::clone(self), record, next: Next::Idle }
+    }
+
+    /// Waits until the application is through with the answer before: no two requests of a connection run at once.
+    pub(crate) async fn previous_is_through(&self) -> After {
+        poll_fn(|cx| match &*self.phase() {
+            Phase::Encore(encore) => encore.poll_through(cx),
+            Phase::Closing => Poll::Ready(After::Close),
+            Phase::Fresh(_) | Phase::Busy(_) | Phase::Idle(_) => Poll::Ready(After::KeepAlive),
+        })
+        .await
     }
 
     fn phase(&self) -> MutexGuard<'_, Phase> {
@@ -149,6 +168,19 @@ impl Line {
         let mut phase = self.phase();
         match &mut *phase {
             Phase::Busy(witness) => self.poll_client(witness, cx),
+            Phase::Encore(encore) => match encore.poll_through(cx) {
+                Poll::Pending => Poll::Pending,
+                Poll::Ready(After::Close) => {
+                    *phase = Phase::Closing;
+                    Poll::Ready(Event::Closing)
+                }
+                Poll::Ready(After::KeepAlive) => {
+                    *phase = Phase::Idle(Instant::now());
+                    // The timer is looked at in the next round, which this asks for.
+                    cx.waker().wake_by_ref();
+                    Poll::Pending
+                }
+            },
             Phase::Closing if !asked => Poll::Ready(Event::Closing),
             Phase::Closing => Poll::Pending,
             Phase::Fresh(since) | Phase::Idle(since) => {
@@ -225,13 +257,22 @@ impl Turn {
     }
 
     pub(crate) fn close_after(&mut self) {
-        self.closes = true;
+        self.next = Next::Closing;
+    }
+
+    /// Every byte is written; the application has the last word on what comes then.
+    pub(crate) fn wait_for(&mut self, encore: Encore) {
+        self.next = Next::Encore(encore);
     }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        *self.line.phase() = if self.closes { Phase::Closing } else { Phase::Idle(Instant::now()) };
+        *self.line.phase() = match std::mem::replace(&mut self.next, Next::Idle) {
+            Next::Idle => Phase::Idle(Instant::now()),
+            Next::Encore(encore) => Phase::Encore(encore),
+            Next::Closing => Phase::Closing,
+        };
         if let Some(record) = self.record.take() {
             record.write(&self.line.peer);
         }

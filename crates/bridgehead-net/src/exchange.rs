@@ -5,7 +5,8 @@
 //!
 //! | who | does | the other side |
 //! |---|---|---|
-//! | application | `start`, `write` | the connection's task is woken if it waits for that |
+//! | application | `finish`, or a `write` that ends or fills | the connection's task is woken if it waits for that |
+//! | application | `start`, another `write` | nothing yet: `push_out` wakes it for all of them at once |
 //! | application | finds `Room::Full` | waits for `room()`: woken below the low-water mark, or when the client is gone |
 //! | application | `receive` → `Nothing` | its token gets `App::progress` when there is something |
 //! | network | feeds at most [`HIGH_WATER`] bytes ahead | the uploader is woken when the application has taken some |
@@ -107,6 +108,8 @@ enum Client {
     Present,
     /// Sends no more, may read on.
     HalfClosed,
+    /// Has every byte that was declared; the application has not said yet that it is through.
+    Served,
     Gone,
 }
 
@@ -183,6 +186,20 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Nobody reads any more, and nothing more comes.
+    fn client_left(&self) {
+        let mut state = self.lock();
+        state.client = Client::Gone;
+        state.download.chunks.clear();
+        state.download.size = 0;
+        state.upload.chunks.clear();
+        let (parked, room, uploader) =
+            (state.unpark(), state.download.room.take(), state.upload.uploader.take());
+        drop(state);
+        self.tell(parked);
+        room.into_iter().chain(uploader).for_each(Waker::wake);
+    }
+
     /// Says to the application, outside the lock, that what it parked for may have come.
     pub(crate) fn tell(&self, parked: Option<Token>) {
         if let Some(token) = parked {
@@ -240,7 +257,7 @@ impl AppHalf {
     pub fn watch(&self, token: Token) -> Reception {
         let mut state = self.0.lock();
         match state.client {
-            Client::Present => {
+            Client::Present | Client::Served => {
                 state.parked = Some(token);
                 Reception::Nothing
             }
@@ -258,31 +275,60 @@ impl AppHalf {
     /// Sends a head alone: its body comes by [`Self::write`].
     #[must_use]
     pub fn start(&self, parts: ResponseParts) -> Room {
-        self.answer(Answer::Stream(parts), Flow::Open)
+        let mut state = self.0.lock();
+        if state.is_gone() {
+            return Room::Gone;
+        }
+        state.download.answer = Some(Answer::Stream(parts));
+        Room::Free
     }
 
     /// Sends a complete answer.
     #[must_use]
     pub fn finish(&self, parts: ResponseParts, body: Bytes) -> Room {
-        self.answer(Answer::Whole(parts, body), Flow::Complete)
+        let mut state = self.0.lock();
+        if state.is_gone() {
+            return Room::Gone;
+        }
+        state.download.answer = Some(Answer::Whole(parts, body));
+        state.download.flow = Flow::Complete;
+        let waker = state.download.client.take();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        Room::Free
     }
 
-    /// Sends a piece of a started answer; it is taken whatever is returned, unless the client has gone.
+    /// Has what was started and written so far leave.
+    pub fn push_out(&self) {
+        let mut state = self.0.lock();
+        let ready = state.download.answer.is_some() || !state.download.chunks.is_empty();
+        let waker = if ready { state.download.client.take() } else { None };
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Sends a piece of a started answer; it is taken whatever is returned, unless the client has gone. One that
+    /// leaves room for more waits for [`Self::push_out`].
     #[must_use]
     pub fn write(&self, chunk: Bytes, more: More) -> Room {
         let mut state = self.0.lock();
         if state.is_gone() {
             return Room::Gone;
         }
-        state.download.size += chunk.len();
-        if !chunk.is_empty() {
+        if !chunk.is_empty() && state.client != Client::Served {
+            state.download.size += chunk.len();
             state.download.chunks.push_back(chunk);
         }
         if more == More::Ends {
             state.download.flow = Flow::Complete;
         }
         let room = state.room();
-        let waker = state.download.client.take();
+        let leaves = more == More::Ends || room == Room::Full;
+        let waker = if leaves { state.download.client.take() } else { None };
         drop(state);
         if let Some(waker) = waker {
             waker.wake();
@@ -319,21 +365,6 @@ impl AppHalf {
     #[must_use]
     pub fn is_gone(&self) -> bool {
         self.0.lock().is_gone()
-    }
-
-    fn answer(&self, answer: Answer, flow: Flow) -> Room {
-        let mut state = self.0.lock();
-        if state.is_gone() {
-            return Room::Gone;
-        }
-        state.download.answer = Some(answer);
-        state.download.flow = flow;
-        let waker = state.download.client.take();
-        drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-        Room::Free
     }
 }
 
@@ -437,6 +468,38 @@ impl ClientHalf {
     pub(crate) fn after(&self) -> After {
         self.0.lock().download.after
     }
+
+    /// The client has all that was declared, though the application may have more to say.
+    pub(crate) fn served(self) -> Encore {
+        self.0.lock().client = Client::Served;
+        Encore(Arc::clone(&self.0))
+    }
+}
+
+/// Waits for an application to be through with an answer whose bytes are all written. Dropping it means that the
+/// connection is gone.
+#[derive(Debug)]
+pub(crate) struct Encore(Arc<Shared>);
+
+impl Encore {
+    /// Until then the connection serves no other request: what comes may be a reason to close it.
+    pub(crate) fn poll_through(&self, cx: &mut Context<'_>) -> Poll<After> {
+        let mut state = self.0.lock();
+        match state.download.flow {
+            Flow::Complete => Poll::Ready(state.download.after),
+            Flow::Broken => Poll::Ready(After::Close),
+            Flow::Open => {
+                state.download.client = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl Drop for Encore {
+    fn drop(&mut self) {
+        self.0.client_left();
+    }
 }
 
 impl State {
@@ -455,16 +518,9 @@ impl State {
 
 impl Drop for ClientHalf {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
-        state.client = Client::Gone;
-        state.download.chunks.clear();
-        state.download.size = 0;
-        state.upload.chunks.clear();
-        let (parked, room, uploader) =
-            (state.unpark(), state.download.room.take(), state.upload.uploader.take());
-        drop(state);
-        self.0.tell(parked);
-        room.into_iter().chain(uploader).for_each(Waker::wake);
+        if self.0.lock().client != Client::Served {
+            self.0.client_left();
+        }
     }
 }
 

@@ -20,14 +20,15 @@ use crate::app::{Arrival, RequestHead};
 use crate::body::{AnswerBody, Framing};
 use crate::config::Config;
 use crate::connection::{Line, Turn};
-use crate::exchange::{self, Answer, ClientHalf, Flow};
+use crate::exchange::{self, After, Answer, ClientHalf, Flow};
 use crate::refusal::Refusal;
 use crate::upload::{Begin, Progress, Uploader};
 
 /// No registered method is longer; a longer one is an attack on whoever logs it.
 const LONGEST_METHOD: usize = 32;
 
-/// The application was told that its client has gone: hyper closes the connection and says nothing.
+/// The application was told that its client has gone, or did not keep to what it declared to the last one: hyper closes
+/// the connection and says nothing.
 #[derive(Debug, thiserror::Error)]
 #[error("the client has gone")]
 pub(crate) struct ClientGone;
@@ -38,6 +39,9 @@ pub(crate) async fn answer(
     worker: Worker,
     request: Request<Incoming>,
 ) -> Result<Response<AnswerBody>, ClientGone> {
+    if line.previous_is_through().await == After::Close {
+        return Err(ClientGone);
+    }
     let (head, body) = request.into_parts();
     let record = worker.config.access_log.as_ref().map(|log| Record::new(log, &head));
     let turn = line.begin(record);
@@ -74,11 +78,12 @@ async fn upload(uploader: Uploader, mut body: Incoming, head: &request::Parts) -
         return Ok(());
     }
     match uploader.prefetch(&mut body).await {
-        Progress::Complete => {}
+        // The application is told of a client that left; a client whose framing is wrong is told itself.
+        Progress::Complete | Progress::CutOff => {}
         Progress::Partial => {
             tokio::spawn(uploader.pump(body, Begin::AtOnce));
         }
-        Progress::Broken => return Err(Refusal::BadBody),
+        Progress::Malformed => return Err(Refusal::BadBody),
     }
     Ok(())
 }
@@ -97,9 +102,11 @@ async fn reply(
             Ok(head.map(|()| AnswerBody::whole(body, turn)))
         }
         Answer::Stream(parts) => {
-            let until_close = version == Version::HTTP_10 && parts.declared.is_none();
-            let framing =
-                if until_close { Framing::UntilClose(Arc::clone(&line.socket)) } else { Framing::Framed };
+            let framing = match parts.declared {
+                Some(length) => Framing::Declared(length),
+                None if version == Version::HTTP_10 => Framing::UntilClose(Arc::clone(&line.socket)),
+                None => Framing::Chunked,
+            };
             let head = response(parts, config, &mut turn);
             Ok(head.map(|()| AnswerBody::stream(client, framing, turn)))
         }
@@ -133,9 +140,11 @@ fn refuse(refusal: Refusal, config: &Config, mut turn: Turn) -> Response<AnswerB
 
 /// What the application has said itself is not said twice.
 fn add_defaults(headers: &mut HeaderMap, config: &Config) {
-    for (name, value) in &config.default_headers {
+    for (name, values) in &config.default_headers {
         if !headers.contains_key(name) {
-            headers.append(name, value.clone());
+            for value in values {
+                headers.append(name, value.clone());
+            }
         }
     }
 }

@@ -6,7 +6,9 @@
 //! Invariant: at most the high-water mark and one frame wait for the application; above that hyper is not asked, so
 //! it does not read, and the client is held by TCP.
 
+use std::error::Error;
 use std::future::poll_fn;
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -32,8 +34,10 @@ pub(crate) enum Progress {
     Complete,
     /// More is to come.
     Partial,
-    /// The client broke off, or its framing is wrong.
-    Broken,
+    /// The client broke off.
+    CutOff,
+    /// Its framing is wrong.
+    Malformed,
 }
 
 /// The half of an exchange that bodies are put into.
@@ -73,7 +77,7 @@ impl Uploader {
                 }
                 match ready!(self.poll_frame(&mut body, cx)) {
                     Progress::Partial => {}
-                    Progress::Complete | Progress::Broken => return Poll::Ready(()),
+                    Progress::Complete | Progress::CutOff | Progress::Malformed => return Poll::Ready(()),
                 }
             }
         })
@@ -94,11 +98,18 @@ impl Uploader {
     /// One frame from hyper into the exchange.
     fn poll_frame(&self, body: &mut Incoming, cx: &mut Context<'_>) -> Poll<Progress> {
         if body.is_end_stream() {
-            return Poll::Ready(self.end(Flow::Complete));
+            self.end(Flow::Complete);
+            return Poll::Ready(Progress::Complete);
         }
         Poll::Ready(match ready!(Pin::new(&mut *body).poll_frame(cx)) {
-            None => self.end(Flow::Complete),
-            Some(Err(_)) => self.end(Flow::Broken),
+            None => {
+                self.end(Flow::Complete);
+                Progress::Complete
+            }
+            Some(Err(error)) => {
+                self.end(Flow::Broken);
+                if is_cut_off(&error) { Progress::CutOff } else { Progress::Malformed }
+            }
             // Trailers have no place in ASGI and are never merged into the headers.
             Some(Ok(frame)) => match frame.into_data() {
                 Ok(chunk) => {
@@ -121,14 +132,19 @@ impl Uploader {
         if flow == Flow::Complete { Progress::Complete } else { Progress::Partial }
     }
 
-    fn end(&self, flow: Flow) -> Progress {
+    fn end(&self, flow: Flow) {
         let mut state = self.0.lock();
         state.upload.flow = flow;
         let parked = state.unpark();
         drop(state);
         self.0.tell(parked);
-        if flow == Flow::Complete { Progress::Complete } else { Progress::Broken }
     }
+}
+
+/// Whether the client ended its stream in the middle of a body, or its connection is gone.
+fn is_cut_off(error: &hyper::Error) -> bool {
+    let io = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+    io.is_none_or(|error| !matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData))
 }
 
 #[derive(Debug, PartialEq, Eq)]

@@ -61,13 +61,13 @@ pub(crate) struct Bridge {
 pub(crate) struct Books {
     /// `None` for a moment, while a request is being made.
     requests: Slab<Option<Py<Http>>>,
-    /// Requests whose head waits for a body.
+    /// Requests that keep something back.
     held: Vec<Py<Http>>,
     flush: Flush,
     network: Network,
 }
 
-/// Who sends the heads that are held.
+/// Who has what is kept back leave.
 #[derive(Default, PartialEq, Eq)]
 enum Flush {
     #[default]
@@ -131,7 +131,7 @@ impl Bridge {
         Ok(running.len())
     }
 
-    /// A head waits for its body; it leaves without one when the loop turns.
+    /// A request keeps something back; it leaves after the event that is being handled, or when the loop turns.
     pub(crate) fn hold(&self, http: &Bound<'_, Http>) -> PyResult<()> {
         let py = http.py();
         let mut books = self.books();
@@ -145,12 +145,15 @@ impl Bridge {
         self.event_loop.call_method1(py, names::call_soon(py), (flush,)).map(drop)
     }
 
-    fn flush(&self) {
-        let held = {
-            let mut books = self.books();
-            books.flush = Flush::Nobody;
-            std::mem::take(&mut books.held)
-        };
+    /// Has everything leave that was kept back; `next` looks after what comes then.
+    fn flush(&self, next: Flush) {
+        let mut books = self.books();
+        books.flush = next;
+        if books.held.is_empty() {
+            return;
+        }
+        let held = std::mem::take(&mut books.held);
+        drop(books);
         for http in &held {
             http.get().flush();
         }
@@ -235,11 +238,12 @@ impl Bridge {
             if let Err(error) = Self::handle(slf, event) {
                 names::report(py, &this.event_loop, error);
             }
+            this.flush(Flush::Drain);
             if began.elapsed() >= SHARE {
                 break;
             }
         }
-        this.flush();
+        this.flush(Flush::Nobody);
         this.next_turn();
         if this.inbox.close() {
             this.event_loop.call_method1(py, names::call_soon(py), (slf,))?;
@@ -248,7 +252,7 @@ impl Bridge {
     }
 }
 
-/// Sends the heads that are still held, in the loop's next turn.
+/// Has everything leave that is kept back, in the loop's next turn.
 #[pyclass(frozen, module = "bridgehead._native")]
 struct Flusher {
     bridge: Py<Bridge>,
@@ -259,6 +263,6 @@ impl Flusher {
     fn __call__(&self) {
         let bridge = self.bridge.get();
         // A drain may have begun and ended since, and have flushed them already.
-        bridge.flush();
+        bridge.flush(Flush::Nobody);
     }
 }

@@ -1,7 +1,8 @@
 //! One request as its application sees it: what `receive()` and `send()` do.
 //!
 //! Rules are `bridgehead-asgi`'s, waiting is the exchange's; this file brings the two together on the loop's thread and
-//! decides what leaves together: a head is held until its first body message, or until the loop turns.
+//! decides what leaves together: a head waits for its first body message, a piece of a body for the next, but neither
+//! longer than until the application pauses.
 //!
 //! Invariant: the state is locked only where no Python can run.
 
@@ -49,6 +50,14 @@ struct State {
     /// asyncio holds tasks weakly, so we do not.
     task: Option<Py<PyAny>>,
     head_request: bool,
+    outbox: Outbox,
+}
+
+/// Whether the bridge knows that something is kept back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outbox {
+    Empty,
+    Listed,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -82,6 +91,7 @@ impl Http {
                 room: RoomWatch::Off,
                 task: None,
                 head_request: method == http::Method::HEAD,
+                outbox: Outbox::Empty,
             }),
         }
     }
@@ -113,13 +123,24 @@ impl Http {
         std::mem::take(&mut state.waits)
     }
 
-    /// Sends a head that still waits for its body.
+    /// Sends what was kept back: a head that still waits for its body, pieces that may have been followed by others.
     pub(crate) fn flush(&self) {
         let mut state = self.lock();
+        state.outbox = Outbox::Empty;
         if let Some(head) = state.held.take() {
             // A client that has gone is noticed by the next message.
             let _ = state.begin(head);
         }
+        if let Some(half) = &state.half {
+            half.push_out();
+        }
+    }
+
+    /// What was sent is kept back until the application pauses: pieces that are ready together leave together.
+    fn keep_back(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let this = slf.get();
+        let listed = std::mem::replace(&mut this.lock().outbox, Outbox::Listed);
+        if listed == Outbox::Listed { Ok(()) } else { this.bridge.get().hold(slf) }
     }
 
     /// One attempt of a `receive()`.
@@ -156,7 +177,7 @@ impl Http {
         let room = match message::read(message)? {
             Message::Start(head) => {
                 this.lock().start(head)?;
-                bridge.hold(slf)?;
+                Self::keep_back(slf)?;
                 Room::Free
             }
             Message::Body(body, more) => {
@@ -166,6 +187,8 @@ impl Http {
                 }
                 if ended {
                     this.response_ended(py)?;
+                } else if room == Room::Free {
+                    Self::keep_back(slf)?;
                 }
                 room
             }

@@ -2,9 +2,10 @@
 //!
 //! Types are checked here, order and values there. Keys that ASGI does not know are passed over, as it asks.
 
+use std::borrow::Cow;
+
 use bridgehead_asgi::{Excerpt, HttpMessage, Misuse, More, ResponseHead};
 use bytes::Bytes;
-use pyo3::buffer::PyBuffer;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyInt, PyList, PyMemoryView, PyString, PyTuple};
 
@@ -48,9 +49,7 @@ fn start(message: &Bound<'_, PyDict>) -> PyResult<ResponseHead> {
     }
     // An int that fits no i64 fits no status either.
     let mut head = ResponseHead::new(status.extract().unwrap_or(i64::MAX)).map_err(raise::misuse)?;
-    if let Some(headers) = message.get_item(names::headers(py))?
-        && !headers.is_none()
-    {
+    if let Some(headers) = message.get_item(names::headers(py))? {
         read_headers(&headers, &mut head)?;
     }
     Ok(head)
@@ -66,7 +65,7 @@ fn read_headers(headers: &Bound<'_, PyAny>, head: &mut ResponseHead) -> PyResult
     for pair in pairs {
         let pair = pair?;
         let (name, value) = split(&pair)?;
-        head.header(bytes_of(&name)?, bytes_of(&value)?).map_err(raise::misuse)?;
+        head.header(&bytes_of(&name)?, &bytes_of(&value)?).map_err(raise::misuse)?;
     }
     Ok(())
 }
@@ -90,11 +89,27 @@ fn split<'py>(pair: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Bound<'p
     }
 }
 
-fn bytes_of<'a>(part: &'a Bound<'_, PyAny>) -> PyResult<&'a [u8]> {
-    match part.cast::<PyBytes>() {
-        Ok(bytes) => Ok(bytes.as_bytes()),
-        Err(_) => Err(wrong(START, "headers", part, "names and values as bytes")),
+fn bytes_of<'a>(part: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
+    if let Ok(bytes) = part.cast::<PyBytes>() {
+        return Ok(Cow::Borrowed(bytes.as_bytes()));
     }
+    match other_bytes(part)? {
+        Some(bytes) => Ok(Cow::Owned(bytes)),
+        None => Err(wrong(START, "headers", part, "names and values as bytes")),
+    }
+}
+
+/// What a bytearray or a memoryview holds.
+fn other_bytes(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u8>>> {
+    if let Ok(value) = value.cast::<PyByteArray>() {
+        return Ok(Some(value.to_vec()));
+    }
+    if !value.is_instance_of::<PyMemoryView>() {
+        return Ok(None);
+    }
+    // Whatever its items are, its bytes are what is meant; `tobytes` also takes one with gaps.
+    let bytes = value.call_method0("tobytes")?;
+    Ok(bytes.cast::<PyBytes>().ok().map(|bytes| bytes.as_bytes().to_vec()))
 }
 
 fn body(message: &Bound<'_, PyDict>) -> PyResult<Message> {
@@ -105,10 +120,9 @@ fn body(message: &Bound<'_, PyDict>) -> PyResult<Message> {
     };
     let more = match message.get_item(names::more_body(py))? {
         None => More::Ends,
-        Some(more) => match more.cast::<PyBool>() {
-            Ok(more) => More::from(more.is_true()),
-            Err(_) => return Err(wrong(BODY, "more_body", &more, "a bool")),
-        },
+        // Numbers and None are what applications send for a bool; nothing else is.
+        Some(more) if more.is_none() || more.is_instance_of::<PyInt>() => More::from(more.is_truthy()?),
+        Some(more) => return Err(wrong(BODY, "more_body", &more, "a bool")),
     };
     Ok(Message::Body(body, more))
 }
@@ -117,18 +131,10 @@ fn read_body(body: &Bound<'_, PyAny>) -> PyResult<Bytes> {
     if let Ok(body) = body.cast::<PyBytes>() {
         return Ok(Bytes::copy_from_slice(body.as_bytes()));
     }
-    if let Ok(body) = body.cast::<PyByteArray>() {
-        return Ok(Bytes::from(body.to_vec()));
+    match other_bytes(body)? {
+        Some(body) => Ok(Bytes::from(body)),
+        None => Err(wrong(BODY, "body", body, "bytes, a bytearray or a memoryview")),
     }
-    if body.is_instance_of::<PyMemoryView>() {
-        let py = body.py();
-        // Whatever its items are, its bytes are what is meant.
-        let plain = body.call_method1("cast", ("B",)).or_else(|_| body.call_method0("tobytes"))?;
-        if let Ok(buffer) = PyBuffer::<u8>::get(&plain) {
-            return Ok(Bytes::from(buffer.to_vec(py)?));
-        }
-    }
-    Err(wrong(BODY, "body", body, "bytes, a bytearray or a memoryview"))
 }
 
 fn wrong(message: &'static str, key: &'static str, came: &Bound<'_, PyAny>, due: &'static str) -> PyErr {

@@ -6,7 +6,7 @@
 
 use bridgehead_asgi::{decode_path, http_version};
 use bridgehead_net::{Address, Peer, RequestHead};
-use http::header::HOST;
+use http::header::{HOST, HeaderMap, HeaderName, HeaderValue};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
@@ -72,24 +72,36 @@ impl Template {
     }
 }
 
-/// Names are lower-case, values as they came. The host of an absolute target takes the Host header's place, as RFC
-/// 9112 section 3.2.2 asks.
+/// Names are lower-case, values and their order as they came. The host of an absolute target takes the Host header's
+/// place, as RFC 9112 section 3.2.2 asks.
 fn headers<'py>(py: Python<'py>, head: &RequestHead) -> PyResult<Bound<'py, PyList>> {
     let host = head.target.authority().map(http::uri::Authority::as_str);
-    let pairs = head.headers.iter().map(|(name, value)| {
+    let pair = |(name, value): (&HeaderName, &HeaderValue)| {
         let value = match host {
             Some(host) if name == HOST => host.as_bytes(),
             _ => value.as_bytes(),
         };
         (PyBytes::new(py, name.as_str().as_bytes()), PyBytes::new(py, value))
-    });
-    let list = PyList::new(py, pairs)?;
+    };
+    let list = if head.headers.len() == head.headers.keys_len() {
+        PyList::new(py, head.headers.iter().map(pair))?
+    } else {
+        PyList::new(py, as_received(&head.headers).into_iter().map(pair))?
+    };
     if let Some(host) = host
         && !head.headers.contains_key(HOST)
     {
         list.insert(0, (PyBytes::new(py, b"host"), PyBytes::new(py, host.as_bytes())))?;
     }
     Ok(list)
+}
+
+/// A map keeps the values of one name together. Those of one head lie in one buffer, so where they lie tells how they
+/// came.
+fn as_received(headers: &HeaderMap) -> Vec<(&HeaderName, &HeaderValue)> {
+    let mut pairs: Vec<_> = headers.iter().collect();
+    pairs.sort_by_key(|(_, value)| value.as_bytes().as_ptr());
+    pairs
 }
 
 /// `(host, port)`, `(path, None)` for our end of a Unix socket, `None` for a client without a name.

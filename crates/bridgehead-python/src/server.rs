@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bridgehead_net::{AccessLog, Config, Listener, LogPipe, Stage};
+use http::{HeaderName, HeaderValue};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -153,14 +154,17 @@ fn listen(descriptor: RawFd) -> PyResult<Listener> {
     Listener::new(ffi::duplicate(descriptor)?).map_err(|error| PyOSError::new_err(error.to_string()))
 }
 
-fn default_headers(pairs: &[(Vec<u8>, Vec<u8>)]) -> PyResult<Vec<(http::HeaderName, http::HeaderValue)>> {
-    pairs
-        .iter()
-        .map(|(name, value)| {
-            let refused = |error: http::Error| PyValueError::new_err(error.to_string());
-            let name = http::HeaderName::from_bytes(name).map_err(|error| refused(error.into()))?;
-            let value = http::HeaderValue::from_bytes(value).map_err(|error| refused(error.into()))?;
-            Ok((name, value))
-        })
-        .collect()
+/// Values of one name together, as they are sent or left out together.
+fn default_headers(pairs: &[(Vec<u8>, Vec<u8>)]) -> PyResult<Vec<(HeaderName, Vec<HeaderValue>)>> {
+    let mut grouped: Vec<(HeaderName, Vec<HeaderValue>)> = Vec::new();
+    for (name, value) in pairs {
+        let refused = |error: http::Error| PyValueError::new_err(error.to_string());
+        let name = HeaderName::from_bytes(name).map_err(|error| refused(error.into()))?;
+        let value = HeaderValue::from_bytes(value).map_err(|error| refused(error.into()))?;
+        match grouped.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, values)) => values.push(value),
+            None => grouped.push((name, vec![value])),
+        }
+    }
+    Ok(grouped)
 }
