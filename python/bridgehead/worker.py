@@ -10,14 +10,13 @@ import contextvars
 import os
 import signal
 import sys
-import threading
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from bridgehead import log
-from bridgehead._native import Control, Server, forget_descriptors
+from bridgehead import forks, log
+from bridgehead._native import Control, Server
 from bridgehead.asgi import Application, answer, complain
 from bridgehead.config import Config
 from bridgehead.lifespan import Deadlines, Lifespan
@@ -111,7 +110,7 @@ class _Worker:
         # Not closed when serving ends: a thread that the application left behind may hold the exit, and a second
         # signal has to work until then.
         control = Control(self._loop, self._told, self._patience.whole)
-        os.register_at_fork(after_in_child=_forget)
+        forks.register()
         context = contextvars.copy_context()
         config = self._config
         deadlines = Deadlines(startup=config.timeout_lifespan_startup, shutdown=self._patience.lifespan)
@@ -119,6 +118,9 @@ class _Worker:
         if await self._unless_told(lifespan.startup()):
             control.rearm()
             server = Server(self._host(application, context), self._options(bound, lifespan))
+            for each in bound:
+                # Rust has its own; while ours were open, clients would go on being let into the backlog.
+                each.socket.close()
             log.serving(each.label for each in bound)
             await self._stop.wait()
             await self._end(server)
@@ -216,14 +218,3 @@ def _close(loop: asyncio.AbstractEventLoop) -> None:
     finally:
         asyncio.set_event_loop(None)
         loop.close()
-
-
-def _forget() -> None:
-    """In a child that the application forked: let go of what is the parent's."""
-    forget_descriptors()
-    if threading.current_thread() is not threading.main_thread():
-        return
-    for number in (signal.SIGINT, signal.SIGTERM):
-        # The system's side of these is our control thread's, which the child has not got.
-        with suppress(ValueError, TypeError):
-            signal.signal(number, signal.getsignal(number) or signal.SIG_DFL)
