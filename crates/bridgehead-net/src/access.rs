@@ -56,9 +56,9 @@ impl Record {
     }
 
     fn format(&self, peer: &Peer, line: &mut Vec<u8>) {
-        let (code, reason) = self.status.map_or((CLIENT_LEFT, ""), |status| {
-            (status.as_u16(), status.canonical_reason().unwrap_or(""))
-        });
+        let (code, reason) = self
+            .status
+            .map_or((CLIENT_LEFT, ""), |status| (status.as_u16(), status.canonical_reason().unwrap_or("")));
         let ink = if self.log.colours { Ink::of(code) } else { Ink::NONE };
         let Ink { level, bold, status, plain } = ink;
         // Writing to a Vec cannot fail.

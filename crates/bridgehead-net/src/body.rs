@@ -90,7 +90,9 @@ impl Body for AnswerBody {
                 let polled = ready!(half.poll_chunk(cx));
                 match (&polled, framing) {
                     (Some(Err(_)), Framing::UntilClose(socket)) => socket.close_will_reset(),
-                    (Some(Ok(chunk)), Framing::Declared(due)) => *due = due.saturating_sub(chunk.len() as u64),
+                    (Some(Ok(chunk)), Framing::Declared(due)) => {
+                        *due = due.saturating_sub(chunk.len() as u64)
+                    }
                     _ => {}
                 }
                 this.settle();

@@ -88,11 +88,8 @@ enum Event {
 
 /// Serves one client.
 pub(crate) async fn run(socket: Socket, peer: Arc<Peer>, worker: Worker) {
-    let line = Arc::new(Line {
-        socket: Arc::new(socket),
-        peer,
-        phase: Mutex::new(Phase::Fresh(Instant::now())),
-    });
+    let line =
+        Arc::new(Line { socket: Arc::new(socket), peer, phase: Mutex::new(Phase::Fresh(Instant::now())) });
     let mut watch = worker.watch.clone();
     let keep_alive = worker.config.keep_alive;
     let protocol = protocol(&worker.config);
@@ -216,7 +213,11 @@ impl Line {
             let grace = pin!(sleep_until(Instant::now() + FRESH_GRACE));
             let mut grace = grace;
             poll_fn(|cx| {
-                if matches!(*self.phase(), Phase::Fresh(_)) { grace.as_mut().poll(cx) } else { Poll::Ready(()) }
+                if matches!(*self.phase(), Phase::Fresh(_)) {
+                    grace.as_mut().poll(cx)
+                } else {
+                    Poll::Ready(())
+                }
             })
             .await;
         } else {

@@ -157,13 +157,7 @@ pub(crate) fn open(app: Arc<dyn App>, body: Flow) -> (ClientHalf, Uploader, AppH
         app,
         state: Mutex::new(State {
             client: Client::Present,
-            upload: Upload {
-                chunks: VecDeque::new(),
-                size: 0,
-                flow: body,
-                wanted: false,
-                uploader: None,
-            },
+            upload: Upload { chunks: VecDeque::new(), size: 0, flow: body, wanted: false, uploader: None },
             download: Download {
                 answer: None,
                 chunks: VecDeque::new(),
@@ -348,7 +342,9 @@ impl AppHalf {
         let shared = Arc::clone(&self.0);
         poll_fn(move |cx| {
             let mut state = shared.lock();
-            if state.is_gone() || state.download.size <= LOW_WATER && state.download.chunks.len() <= CHUNKS / 4 {
+            if state.is_gone()
+                || state.download.size <= LOW_WATER && state.download.chunks.len() <= CHUNKS / 4
+            {
                 return Poll::Ready(());
             }
             state.download.room = Some(cx.waker().clone());

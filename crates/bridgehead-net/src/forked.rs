@@ -48,7 +48,9 @@ pub fn descriptors() -> impl Iterator<Item = RawFd> {
     OWNED.iter().enumerate().flat_map(|(index, word)| {
         let bits = word.load(Ordering::Relaxed);
         let base = index * 64;
-        (0..64).filter(move |bit| bits & (1 << bit) != 0).filter_map(move |bit| RawFd::try_from(base + bit).ok())
+        (0..64)
+            .filter(move |bit| bits & (1 << bit) != 0)
+            .filter_map(move |bit| RawFd::try_from(base + bit).ok())
     })
 }
 

@@ -31,7 +31,7 @@ pub use app::{App, Arrival, RequestHead, Token};
 pub use config::Config;
 pub use exchange::{AppHalf, CHUNKS, Reception, Room};
 pub use forked::descriptors as open_descriptors;
-pub use listen::{Listener, ListenError};
+pub use listen::{ListenError, Listener};
 pub use log_pipe::LogPipe;
 pub use peer::{Address, Peer};
 pub use shutdown::{Signal, Stage, channel as shutdown_channel};

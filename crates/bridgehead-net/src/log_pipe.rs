@@ -116,7 +116,11 @@ impl LogPipe {
             let dropped = self.dropped();
             if dropped > told {
                 // Writing to a Vec cannot fail.
-                let _ = writeln!(lines, "WARNING:  {} lines were dropped: their reader was too slow", dropped - told);
+                let _ = writeln!(
+                    lines,
+                    "WARNING:  {} lines were dropped: their reader was too slow",
+                    dropped - told
+                );
                 told = dropped;
             }
             if file.write_all(&lines).is_err() {

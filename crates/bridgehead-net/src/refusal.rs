@@ -25,7 +25,9 @@ pub(crate) enum Refusal {
 impl Refusal {
     pub(crate) fn status(self) -> StatusCode {
         match self {
-            Self::NoHost | Self::TwoHosts | Self::BadHost | Self::BadTarget | Self::BadBody => StatusCode::BAD_REQUEST,
+            Self::NoHost | Self::TwoHosts | Self::BadHost | Self::BadTarget | Self::BadBody => {
+                StatusCode::BAD_REQUEST
+            }
             Self::BadMethod | Self::UnknownCoding => StatusCode::NOT_IMPLEMENTED,
             Self::UnknownExpectation => StatusCode::EXPECTATION_FAILED,
             Self::Overloaded => StatusCode::SERVICE_UNAVAILABLE,

@@ -66,7 +66,8 @@ async fn ask(
         upload(uploader, body, &head).await?;
     }
     turn.watched_by(witness);
-    let head = RequestHead { method: head.method, target: head.uri, version: head.version, headers: head.headers };
+    let head =
+        RequestHead { method: head.method, target: head.uri, version: head.version, headers: head.headers };
     let arrival = Box::new(Arrival { head, peer: Arc::clone(&line.peer), half });
     worker.app.dispatch(arrival).map_err(|_| Refusal::Overloaded)?;
     Ok(client)

@@ -71,7 +71,8 @@ impl Socket {
             if ready!(either!(self, stream => stream.poll_read_ready(cx))).is_err() {
                 return Poll::Ready(Sight::Broken);
             }
-            match either!(self, stream => stream.try_io(Interest::READABLE, || peek(&SockRef::from(stream)))) {
+            match either!(self, stream => stream.try_io(Interest::READABLE, || peek(&SockRef::from(stream))))
+            {
                 Ok(0) => return Poll::Ready(Sight::Closed),
                 Ok(_) => return Poll::Ready(Sight::Bytes),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}

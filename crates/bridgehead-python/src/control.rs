@@ -86,7 +86,8 @@ impl Control {
         // wherever the loop is.
         SIGNALS.iter().for_each(|&signal| Disposition::default().set(signal));
         let patience = Duration::try_from_secs_f64(patience)?;
-        let shared = Arc::new(Shared { slots, listener: Arc::new(Listener { event_loop, callback }), patience });
+        let shared =
+            Arc::new(Shared { slots, listener: Arc::new(Listener { event_loop, callback }), patience });
         let running = py.detach(|| Running::start(Arc::clone(&shared)))?;
         let control = Self { shared, running: Mutex::new(Some(running)) };
         control.rearm(py)?;
@@ -113,9 +114,8 @@ impl Control {
         for slot in &self.shared.slots {
             slot.give_back();
         }
-        py.detach(|| running.stop()).map_err(|_| {
-            PyRuntimeError::new_err("the control thread panicked: this is a bug in Bridgehead")
-        })
+        py.detach(|| running.stop())
+            .map_err(|_| PyRuntimeError::new_err("the control thread panicked: this is a bug in Bridgehead"))
     }
 }
 
@@ -181,7 +181,11 @@ impl Shared {
         Ok(signals)
     }
 
-    async fn listen(&self, [mut interrupt, mut terminate]: [Signal; SIGNALS.len()], mut stop: oneshot::Receiver<()>) {
+    async fn listen(
+        &self,
+        [mut interrupt, mut terminate]: [Signal; SIGNALS.len()],
+        mut stop: oneshot::Receiver<()>,
+    ) {
         let mut look = interval(LOOK_AGAIN);
         let mut deadline = None;
         loop {

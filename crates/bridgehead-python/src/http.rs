@@ -8,9 +8,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use bridgehead_asgi::{
-    More, Request, RequestEvent, RequestReceipt, Response, ResponseHead, Then, Write,
-};
+use bridgehead_asgi::{More, Request, RequestEvent, RequestReceipt, Response, ResponseHead, Then, Write};
 use bridgehead_net::{AppHalf, CHUNKS, Reception, Room, Token};
 use bytes::Bytes;
 use pyo3::prelude::*;
@@ -283,7 +281,9 @@ impl State {
         }
         body.truncate(write.take);
         let room = match self.held.take() {
-            Some(head) if next == Response::Bodiless || next.is_ended() => self.complete(head, body, offered, write),
+            Some(head) if next == Response::Bodiless || next.is_ended() => {
+                self.complete(head, body, offered, write)
+            }
             Some(head) => match self.begin(head) {
                 Room::Gone => Room::Gone,
                 _ => self.write(body, write),
@@ -302,7 +302,11 @@ impl State {
         let Some(half) = &self.half else { return Room::Gone };
         let mut parts = head.into_parts();
         parts.close |= matches!(write.then, Then::Overflow { .. });
-        if self.head_request && parts.declared.is_none() && matches!(write.then, Then::Complete) && offered > 0 {
+        if self.head_request
+            && parts.declared.is_none()
+            && matches!(write.then, Then::Complete)
+            && offered > 0
+        {
             // What the same GET would have declared.
             parts.headers.insert(http::header::CONTENT_LENGTH, offered.into());
         }

@@ -82,7 +82,8 @@ fn split<'py>(pair: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Bound<'p
         return Ok((pair.get_item(0)?, pair.get_item(1)?));
     }
     // Any other iterable of two will do.
-    let parts: Option<Vec<_>> = pair.try_iter().ok().and_then(|parts| parts.take(3).collect::<PyResult<_>>().ok());
+    let parts: Option<Vec<_>> =
+        pair.try_iter().ok().and_then(|parts| parts.take(3).collect::<PyResult<_>>().ok());
     match parts.as_deref() {
         Some([name, value]) => Ok((name.clone(), value.clone())),
         _ => Err(wrong(START, "headers", pair, "each header as a pair of bytes")),

@@ -127,9 +127,8 @@ impl Capture {
 fn partial<'py>(callback: &Bound<'py, PyAny>, args: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyAny>> {
     static PARTIAL: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let py = callback.py();
-    let partial = PARTIAL.get_or_try_init(py, || {
-        py.import("functools")?.getattr(intern!(py, "partial")).map(Bound::unbind)
-    })?;
+    let partial = PARTIAL
+        .get_or_try_init(py, || py.import("functools")?.getattr(intern!(py, "partial")).map(Bound::unbind))?;
     let mut all = vec![callback.clone()];
     all.extend(args.iter());
     partial.bind(py).call1(PyTuple::new(py, all)?)

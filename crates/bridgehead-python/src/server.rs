@@ -14,13 +14,13 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::drain::{Books, Bridge, Callables};
+use crate::ffi;
 use crate::inbox::Inbox;
 use crate::real_task::RealTask;
 use crate::runtime_handle::clear_runtime_handle;
 use crate::scope::Template;
 use crate::threaded::Threaded;
 use crate::wake::Wake;
-use crate::ffi;
 
 /// How long the last access lines may take.
 const LAST_LINES: Duration = Duration::from_millis(500);
@@ -74,7 +74,8 @@ impl Server {
     fn new(py: Python<'_>, host: Host, options: Options) -> PyResult<Self> {
         let log = options.access_log.map(open_log).transpose()?;
         let listeners = options.listeners.iter().map(|&number| listen(number)).collect::<PyResult<_>>()?;
-        let access_log = log.as_ref().map(|pipe| AccessLog { pipe: Arc::clone(pipe), colours: options.access_colours });
+        let access_log =
+            log.as_ref().map(|pipe| AccessLog { pipe: Arc::clone(pipe), colours: options.access_colours });
         let config = Config {
             keep_alive: Duration::try_from_secs_f64(options.keep_alive)?,
             date_header: options.date_header,
@@ -142,7 +143,9 @@ impl Server {
             }
             ended
         });
-        ended.map_err(|_| PyRuntimeError::new_err("the network's thread panicked: this is a bug in Bridgehead"))
+        ended.map_err(|_| {
+            PyRuntimeError::new_err("the network's thread panicked: this is a bug in Bridgehead")
+        })
     }
 }
 
