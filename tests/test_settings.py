@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from bridgehead import settings_page
 from bridgehead.config import OPTIONS, Config
 from bridgehead.errors import StartError

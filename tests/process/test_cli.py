@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from bridgehead.cli import main, read_config
 from bridgehead.errors import StartError
 

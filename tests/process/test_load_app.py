@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from bridgehead.errors import StartError
 from bridgehead.load_app import LoadedApp, load
 

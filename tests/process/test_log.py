@@ -5,6 +5,7 @@ import logging.config
 from collections.abc import Iterator
 
 import pytest
+
 from bridgehead import log
 
 

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+
 from bridgehead.address import Address, parse_address
 from bridgehead.errors import StartError
 from bridgehead.sockets import Bound, Kind, bind
