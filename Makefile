@@ -1,0 +1,101 @@
+# Every command of the project. `make` alone lists them; none needs a step before.
+#
+# Not a build system: cargo and maturin know what is up to date. The longer recipes are scripts in .ci/.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+VENV := .venv
+APP ?= examples/hello.py
+PORT ?= 8000
+# Two workers for two cores; a module stays on one, since its tests share a server.
+PYTEST := $(VENV)/bin/python -m pytest -n 2 --dist loadscope
+# What meets asyncio, and so differs between Pythons; the rest of the tests meets sockets.
+ASYNCIO_TESTS := $(wildcard tests/asgi tests/bridge tests/lifecycle)
+
+# One interpreter for every cargo command, or pyo3 is rebuilt each time PATH changes.
+export PYO3_PYTHON := $(CURDIR)/$(VENV)/bin/python
+# Paths here are below target/, whatever the caller's shell has set.
+unexport CARGO_TARGET_DIR
+# The parts of one command share target/ and both cores.
+.NOTPARALLEL:
+
+.PHONY: help
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: build ## build, install into .venv and serve examples/hello.py (APP=… PORT=…)
+	@echo "Serving $(APP): look at http://127.0.0.1:$(PORT) (Ctrl+C stops)"
+	@exec $(VENV)/bin/serve $(APP) --port $(PORT)
+
+.PHONY: test
+test: cargo-test build ## build and run every test on the default Python (ARGS=… for pytest)
+	$(PYTEST) $(ARGS)
+
+.PHONY: pairwise
+pairwise: ## the asyncio-facing tests on every other Python found, as CI does
+	@.ci/each-python others $(ASYNCIO_TESTS)
+
+.PHONY: matrix
+matrix: cargo-test ## every test on every Python found
+	@.ci/each-python all $(ARGS)
+
+.PHONY: soak
+soak: build ## the long tests
+	BRIDGEHEAD_TEST_SOAK=1 $(VENV)/bin/python -m pytest -m soak --timeout 1800 $(ARGS)
+
+.PHONY: check
+check: build ## the linters: format, clippy, rustdoc, dependencies, types, stubs, house rules
+	cargo fmt --check
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/python .ci/house.py
+	$(VENV)/bin/python .ci/arrow.py
+	$(VENV)/bin/mypy
+	$(VENV)/bin/python -m mypy.stubtest bridgehead._native --allowlist .ci/stubtest.txt --ignore-unused-allowlist
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --no-deps --locked --quiet
+	@.ci/deny
+
+.PHONY: format
+format: environment ## write the format that `make check` wants
+	cargo fmt
+	$(VENV)/bin/ruff check --fix --exit-zero .
+	$(VENV)/bin/ruff format .
+
+.PHONY: wheel
+wheel: environment ## the optimised wheel (LTO) for the default Python, into dist/
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(VENV)/bin/maturin build --release --locked --interpreter $(PYO3_PYTHON) --out dist
+
+.PHONY: settings
+settings: build ## write docs/settings.md from python/bridgehead/config.py
+	@mkdir -p target
+	$(VENV)/bin/python -m bridgehead.settings_page > target/settings.md
+	mv target/settings.md docs/settings.md
+
+.PHONY: lock
+lock: ## take the newest versions of the Python tools into .ci/constraints.txt
+	@.ci/lock
+
+.PHONY: clean
+clean: ## remove everything that these commands made
+	rm -rf target dist .venv .venv-* .pytest_cache .mypy_cache .ruff_cache python/bridgehead/*.so
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+.PHONY: environment
+environment:
+	@read -r version python < <(.ci/pythons); .ci/environment $(VENV) "$$python" test check
+
+.PHONY: build
+build: environment
+	@.ci/build $(VENV)
+
+# Before the build of the extension, which starts from the dependencies that this one compiles.
+.PHONY: cargo-test
+cargo-test: environment
+	@.ci/seed target
+	LD_LIBRARY_PATH="$$($(VENV)/bin/python -c 'import sysconfig; print(sysconfig.get_config_var("LIBDIR"))')$${LD_LIBRARY_PATH:+:$$LD_LIBRARY_PATH}" \
+		cargo test --workspace --locked
