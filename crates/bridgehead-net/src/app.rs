@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use http::{HeaderMap, Method, Uri, Version};
 
-use crate::exchange::AppHalf;
+use crate::app_half::AppHalf;
 use crate::peer::Peer;
 
 /// Answers requests. The network hands over, the implementor decides when and where to run.

@@ -12,8 +12,9 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
+use crate::client_half::{BrokenOff, ClientHalf};
 use crate::connection::Turn;
-use crate::exchange::{After, BrokenOff, ClientHalf};
+use crate::exchange::After;
 use crate::socket::Socket;
 
 /// A body, and the turn that ends with it.

@@ -26,8 +26,9 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::accept::Worker;
 use crate::access::Record;
+use crate::client_half::{Encore, Witness};
 use crate::config::Config;
-use crate::exchange::{After, Encore, Witness};
+use crate::exchange::After;
 use crate::peer::Peer;
 use crate::service;
 use crate::shutdown::Stage;

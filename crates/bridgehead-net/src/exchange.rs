@@ -16,61 +16,28 @@
 
 use std::collections::VecDeque;
 use std::collections::vec_deque::Drain;
-use std::future::poll_fn;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::Waker;
 
 use bridgehead_asgi::{More, ResponseParts};
 use bytes::{Bytes, BytesMut};
 
 use crate::app::{App, Token};
+use crate::app_half::{AppHalf, Reception, Room};
+use crate::client_half::{ClientHalf, Witness};
 use crate::upload::Uploader;
 
 /// Bytes waiting in one direction above which the sender has to wait; Kestrel's and asyncio's figure too.
 pub(crate) const HIGH_WATER: usize = 64 * 1024;
 
 /// A sender that had to wait goes on below this, so that it is not woken for every chunk.
-const LOW_WATER: usize = HIGH_WATER / 4;
+pub(crate) const LOW_WATER: usize = HIGH_WATER / 4;
 
 /// A chunk of an answer this large leaves alone: copying it would cost more than a write.
 const JOINED: usize = HIGH_WATER / 4;
 
-/// Chunks waiting for the client above which the application has to wait, however small they are.
+/// Chunks waiting in one direction above which the sender has to wait, however small they are.
 pub const CHUNKS: usize = 256;
-
-/// The application's half. Dropping it unanswered is a failure of the application.
-#[derive(Debug)]
-pub struct AppHalf(Arc<Shared>);
-
-/// The network's half of the answer. Dropping it before the answer's end means that the client has gone.
-#[derive(Debug)]
-pub(crate) struct ClientHalf(Arc<Shared>);
-
-/// Sees a client leave, beside the half that serves it.
-#[derive(Clone, Debug)]
-pub(crate) struct Witness(Arc<Shared>);
-
-/// What `receive` found.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Reception {
-    /// A piece of the body, or its empty end.
-    Chunk(Bytes, More),
-    /// The client has gone, or broke off its upload.
-    Gone,
-    /// Nothing yet: the token is told when there is.
-    Nothing,
-}
-
-/// Whether the application may send more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
-    /// Yes.
-    Free,
-    /// What was given is taken; wait for [`AppHalf::room`] before more.
-    Full,
-    /// Nobody reads any more.
-    Gone,
-}
 
 /// A head that is ready to leave, and the way its body comes.
 #[derive(Debug)]
@@ -83,11 +50,6 @@ pub(crate) enum Answer {
     Abandoned,
 }
 
-/// An answer's end that must not look like one.
-#[derive(Debug, thiserror::Error)]
-#[error("the application broke off its answer")]
-pub(crate) struct BrokenOff;
-
 pub(crate) struct Shared {
     app: Arc<dyn App>,
     // The loop's thread and the network's both come here, each for a few instructions; a channel per direction would
@@ -97,14 +59,14 @@ pub(crate) struct Shared {
 
 #[derive(Debug)]
 pub(crate) struct State {
-    client: Client,
+    pub(crate) client: Client,
     pub(crate) upload: Upload,
-    download: Download,
-    parked: Option<Token>,
+    pub(crate) download: Download,
+    pub(crate) parked: Option<Token>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Client {
+pub(crate) enum Client {
     Present,
     /// Sends no more, may read on.
     HalfClosed,
@@ -139,14 +101,14 @@ pub(crate) struct Upload {
 }
 
 #[derive(Debug)]
-struct Download {
-    answer: Option<Answer>,
-    chunks: VecDeque<Bytes>,
-    size: usize,
-    flow: Flow,
-    after: After,
-    client: Option<Waker>,
-    room: Option<Waker>,
+pub(crate) struct Download {
+    pub(crate) answer: Option<Answer>,
+    pub(crate) chunks: VecDeque<Bytes>,
+    pub(crate) size: usize,
+    pub(crate) flow: Flow,
+    pub(crate) after: After,
+    pub(crate) client: Option<Waker>,
+    pub(crate) room: Option<Waker>,
 }
 
 /// A new exchange: for the connection, for whoever reads the body, for the application, and one that only looks.
@@ -181,7 +143,7 @@ impl Shared {
     }
 
     /// Nobody reads any more, and nothing more comes.
-    fn client_left(&self) {
+    pub(crate) fn client_left(&self) {
         let mut state = self.lock();
         state.client = Client::Gone;
         state.download.chunks.clear();
@@ -217,12 +179,18 @@ impl State {
         self.client == Client::Gone
     }
 
-    fn take_chunk(&mut self) -> Bytes {
+    pub(crate) fn take_chunk(&mut self) -> Bytes {
         self.upload.size = 0;
         match self.upload.chunks.len() {
             0 | 1 => self.upload.chunks.pop_front().unwrap_or_default(),
             _ => join(self.upload.chunks.drain(..)),
         }
+    }
+}
+
+impl Upload {
+    pub(crate) fn has_room(&self) -> bool {
+        self.size < HIGH_WATER && self.chunks.len() < CHUNKS
     }
 }
 
@@ -233,139 +201,8 @@ fn join(chunks: Drain<'_, Bytes>) -> Bytes {
     joined.freeze()
 }
 
-impl AppHalf {
-    /// The next piece of the body. When there is nothing, `token` hears of it once something is there.
-    #[must_use]
-    pub fn receive(&self, token: Token) -> Reception {
-        let mut state = self.0.lock();
-        let (found, uploader) = state.receive(token);
-        drop(state);
-        if let Some(uploader) = uploader {
-            uploader.wake();
-        }
-        found
-    }
-
-    /// Waits for the client to leave, once the body was read: `Gone` or `Nothing`.
-    #[must_use]
-    pub fn watch(&self, token: Token) -> Reception {
-        let mut state = self.0.lock();
-        match state.client {
-            Client::Present | Client::Served => {
-                state.parked = Some(token);
-                Reception::Nothing
-            }
-            Client::HalfClosed | Client::Gone => {
-                let waker = state.abandon();
-                drop(state);
-                if let Some(waker) = waker {
-                    waker.wake();
-                }
-                Reception::Gone
-            }
-        }
-    }
-
-    /// Sends a head alone: its body comes by [`Self::write`].
-    #[must_use]
-    pub fn start(&self, parts: ResponseParts) -> Room {
-        let mut state = self.0.lock();
-        if state.is_gone() {
-            return Room::Gone;
-        }
-        state.download.answer = Some(Answer::Stream(parts));
-        Room::Free
-    }
-
-    /// Sends a complete answer.
-    #[must_use]
-    pub fn finish(&self, parts: ResponseParts, body: Bytes) -> Room {
-        let mut state = self.0.lock();
-        if state.is_gone() {
-            return Room::Gone;
-        }
-        state.download.answer = Some(Answer::Whole(parts, body));
-        state.download.flow = Flow::Complete;
-        let waker = state.download.client.take();
-        drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-        Room::Free
-    }
-
-    /// Has what was started and written so far leave.
-    pub fn push_out(&self) {
-        let mut state = self.0.lock();
-        let ready = state.download.answer.is_some() || !state.download.chunks.is_empty();
-        let waker = if ready { state.download.client.take() } else { None };
-        drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-    }
-
-    /// Sends a piece of a started answer; it is taken whatever is returned, unless the client has gone. One that
-    /// leaves room for more waits for [`Self::push_out`].
-    #[must_use]
-    pub fn write(&self, chunk: Bytes, more: More) -> Room {
-        let mut state = self.0.lock();
-        if state.is_gone() {
-            return Room::Gone;
-        }
-        if !chunk.is_empty() && state.client != Client::Served {
-            state.download.size += chunk.len();
-            state.download.chunks.push_back(chunk);
-        }
-        if more == More::Ends {
-            state.download.flow = Flow::Complete;
-        }
-        let room = state.room();
-        let leaves = more == More::Ends || room == Room::Full;
-        let waker = if leaves { state.download.client.take() } else { None };
-        drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-        room
-    }
-
-    /// Whether there is room.
-    #[must_use]
-    pub fn room_now(&self) -> Room {
-        let state = self.0.lock();
-        if state.is_gone() { Room::Gone } else { state.room() }
-    }
-
-    /// Waits until there is room again, or nobody reads.
-    pub fn room(&self) -> impl Future<Output = ()> + Send + 'static {
-        let shared = Arc::clone(&self.0);
-        poll_fn(move |cx| {
-            let mut state = shared.lock();
-            if state.is_gone()
-                || state.download.size <= LOW_WATER && state.download.chunks.len() <= CHUNKS / 4
-            {
-                return Poll::Ready(());
-            }
-            state.download.room = Some(cx.waker().clone());
-            Poll::Pending
-        })
-    }
-
-    /// Has the connection closed after this answer: its application does not keep to what it declares.
-    pub fn close_after(&self) {
-        self.0.lock().download.after = After::Close;
-    }
-
-    /// Whether nobody reads any more.
-    #[must_use]
-    pub fn is_gone(&self) -> bool {
-        self.0.lock().is_gone()
-    }
-}
-
 impl State {
-    fn receive(&mut self, token: Token) -> (Reception, Option<Waker>) {
+    pub(crate) fn receive(&mut self, token: Token) -> (Reception, Option<Waker>) {
         if self.upload.flow == Flow::Broken || self.is_gone() {
             return (Reception::Gone, None);
         }
@@ -379,7 +216,7 @@ impl State {
         (Reception::Chunk(self.take_chunk(), more), self.upload.uploader.take())
     }
 
-    fn room(&self) -> Room {
+    pub(crate) fn room(&self) -> Room {
         if self.download.size < HIGH_WATER && self.download.chunks.len() < CHUNKS {
             Room::Free
         } else {
@@ -388,7 +225,7 @@ impl State {
     }
 
     /// The application knows that the client has left: nothing more is said to it.
-    fn abandon(&mut self) -> Option<Waker> {
+    pub(crate) fn abandon(&mut self) -> Option<Waker> {
         self.client = Client::Gone;
         if self.download.flow != Flow::Open {
             return None;
@@ -401,106 +238,9 @@ impl State {
     }
 }
 
-impl Drop for AppHalf {
-    fn drop(&mut self) {
-        let mut state = self.0.lock();
-        if state.download.flow != Flow::Open {
-            return;
-        }
-        state.download.flow = Flow::Broken;
-        if state.download.answer.is_none() {
-            state.download.answer = Some(Answer::Failed);
-        }
-        let waker = state.download.client.take();
-        drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
-    }
-}
-
-impl ClientHalf {
-    /// The head, once the application has sent enough of it to know how its body comes. Gives it once.
-    pub(crate) fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<Answer> {
-        let mut state = self.0.lock();
-        match state.download.answer.take() {
-            Some(answer) => Poll::Ready(answer),
-            None => {
-                state.download.client = Some(cx.waker().clone());
-                Poll::Pending
-            }
-        }
-    }
-
-    /// Whatever waits of a streamed body, in one piece.
-    pub(crate) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BrokenOff>>> {
-        let mut state = self.0.lock();
-        if state.download.chunks.is_empty() {
-            return match state.download.flow {
-                Flow::Complete => Poll::Ready(None),
-                Flow::Broken => Poll::Ready(Some(Err(BrokenOff))),
-                Flow::Open => {
-                    state.download.client = Some(cx.waker().clone());
-                    Poll::Pending
-                }
-            };
-        }
-        let chunk = state.take_ready();
-        let room = state.download.room.take();
-        drop(state);
-        if let Some(room) = room {
-            room.wake();
-        }
-        Poll::Ready(Some(Ok(chunk)))
-    }
-
-    /// Whether nothing of the body is left to be written.
-    pub(crate) fn is_complete(&self) -> bool {
-        let state = self.0.lock();
-        state.download.flow == Flow::Complete && state.download.chunks.is_empty()
-    }
-
-    /// What becomes of the connection; settled when the answer is complete.
-    pub(crate) fn after(&self) -> After {
-        self.0.lock().download.after
-    }
-
-    /// The client has all that was declared, though the application may have more to say.
-    pub(crate) fn served(self) -> Encore {
-        self.0.lock().client = Client::Served;
-        Encore(Arc::clone(&self.0))
-    }
-}
-
-/// Waits for an application to be through with an answer whose bytes are all written. Dropping it means that the
-/// connection is gone.
-#[derive(Debug)]
-pub(crate) struct Encore(Arc<Shared>);
-
-impl Encore {
-    /// Until then the connection serves no other request: what comes may be a reason to close it.
-    pub(crate) fn poll_through(&self, cx: &mut Context<'_>) -> Poll<After> {
-        let mut state = self.0.lock();
-        match state.download.flow {
-            Flow::Complete => Poll::Ready(state.download.after),
-            Flow::Broken => Poll::Ready(After::Close),
-            Flow::Open => {
-                state.download.client = Some(cx.waker().clone());
-                Poll::Pending
-            }
-        }
-    }
-}
-
-impl Drop for Encore {
-    fn drop(&mut self) {
-        self.0.client_left();
-    }
-}
-
 impl State {
     /// Small chunks leave together; a large one is not copied.
-    fn take_ready(&mut self) -> Bytes {
+    pub(crate) fn take_ready(&mut self) -> Bytes {
         let small = self.download.chunks.iter().take_while(|chunk| chunk.len() < JOINED).count();
         let chunk = if small > 1 {
             join(self.download.chunks.drain(..small))
@@ -509,31 +249,5 @@ impl State {
         };
         self.download.size -= chunk.len();
         chunk
-    }
-}
-
-impl Drop for ClientHalf {
-    fn drop(&mut self) {
-        if self.0.lock().client != Client::Served {
-            self.0.client_left();
-        }
-    }
-}
-
-impl Witness {
-    /// The client sends no more. Whoever waits to hear from it is told; its answer still goes out.
-    pub(crate) fn half_closed(&self) {
-        let mut state = self.0.lock();
-        if state.client == Client::Present {
-            state.client = Client::HalfClosed;
-        }
-        let parked = state.unpark();
-        drop(state);
-        self.0.tell(parked);
-    }
-
-    /// Whether the whole request has been read, so that an end of the stream is the client's leaving.
-    pub(crate) fn is_read(&self) -> bool {
-        self.0.lock().upload.flow == Flow::Complete
     }
 }

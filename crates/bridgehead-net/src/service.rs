@@ -18,9 +18,10 @@ use crate::accept::Worker;
 use crate::access::Record;
 use crate::app::{Arrival, RequestHead};
 use crate::body::{AnswerBody, Framing};
+use crate::client_half::ClientHalf;
 use crate::config::Config;
 use crate::connection::{Line, Turn};
-use crate::exchange::{self, After, Answer, ClientHalf, Flow};
+use crate::exchange::{self, After, Answer, Flow};
 use crate::refusal::Refusal;
 use crate::upload::{Begin, Progress, Uploader};
 

@@ -3,7 +3,7 @@
 //! Small bodies that are already there are taken before the application starts ([`Uploader::prefetch`]); the rest is a
 //! task of its own ([`Uploader::pump`]), since hyper does not poll the answer while it cannot write.
 //!
-//! Invariant: at most the high-water mark and one frame wait for the application; above that hyper is not asked, so
+//! Invariant: at most the high-water mark, or as many chunks as an answer may have, and one frame wait for the application; above that hyper is not asked, so
 //! it does not read, and the client is held by TCP.
 
 use std::error::Error;
@@ -17,7 +17,7 @@ use bytes::Bytes;
 use http_body::Body;
 use hyper::body::Incoming;
 
-use crate::exchange::{Flow, HIGH_WATER, Shared};
+use crate::exchange::{Flow, Shared};
 
 /// When a body is first asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Uploader {
         let mut brought = false;
         poll_fn(|cx| {
             loop {
-                if self.0.lock().upload.size >= HIGH_WATER {
+                if !self.0.lock().upload.has_room() {
                     return Poll::Ready(Progress::Partial);
                 }
                 match self.poll_frame(body, cx) {
@@ -92,7 +92,7 @@ impl Uploader {
         // Kept also while hyper is waited for: the exchange may end first.
         state.upload.uploader = Some(cx.waker().clone());
         let asked = begin == Begin::AtOnce || state.upload.wanted;
-        if asked && state.upload.size < HIGH_WATER { Poll::Ready(Wanted::Now) } else { Poll::Pending }
+        if asked && state.upload.has_room() { Poll::Ready(Wanted::Now) } else { Poll::Pending }
     }
 
     /// One frame from hyper into the exchange.

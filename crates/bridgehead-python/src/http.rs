@@ -8,16 +8,16 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use bridgehead_asgi::{More, Request, RequestEvent, RequestReceipt, Response, ResponseHead, Then, Write};
+use bridgehead_asgi::{More, RequestEvent, Response};
 use bridgehead_net::{AppHalf, CHUNKS, Reception, Room, Token};
-use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::awaitable::{Receive, Send};
-use crate::budget::{Budget, MESSAGES};
+use crate::budget::MESSAGES;
 use crate::drain::Bridge;
+use crate::http_state::{Outbox, RoomWatch, State};
 use crate::message::{self, Message};
 use crate::wait::Wait;
 use crate::{names, raise, runtime_handle};
@@ -34,36 +34,6 @@ pub(crate) struct Http {
     state: Mutex<State>,
 }
 
-struct State {
-    /// Gone once the application has returned.
-    half: Option<AppHalf>,
-    request: Request,
-    response: Response,
-    /// A head that waits for its body.
-    held: Option<ResponseHead>,
-    waits: Vec<Py<Wait>>,
-    budget: Budget,
-    /// Whether Tokio already waits for room on our behalf.
-    room: RoomWatch,
-    /// asyncio holds tasks weakly, so we do not.
-    task: Option<Py<PyAny>>,
-    head_request: bool,
-    outbox: Outbox,
-}
-
-/// Whether the bridge knows that something is kept back.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Outbox {
-    Empty,
-    Listed,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum RoomWatch {
-    Off,
-    On,
-}
-
 /// What a call of `receive()` or `send()` came to.
 pub(crate) enum Outcome {
     /// It is done; `receive` gives a message.
@@ -76,22 +46,7 @@ pub(crate) enum Outcome {
 
 impl Http {
     pub(crate) fn new(bridge: Py<Bridge>, token: Token, half: AppHalf, method: &http::Method) -> Self {
-        Self {
-            bridge,
-            token,
-            state: Mutex::new(State {
-                half: Some(half),
-                request: Request::default(),
-                response: Response::to(method),
-                held: None,
-                waits: Vec::new(),
-                budget: Budget::new(),
-                room: RoomWatch::Off,
-                task: None,
-                head_request: method == http::Method::HEAD,
-                outbox: Outbox::Empty,
-            }),
-        }
+        Self { bridge, token, state: Mutex::new(State::new(half, method)) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -242,120 +197,6 @@ impl Http {
             std::mem::take(&mut state.waits)
         };
         waits.iter().try_for_each(|wait| Wait::resolve_soon(wait.bind(py)))
-    }
-}
-
-impl State {
-    fn receive(&mut self, token: Token) -> Reception {
-        let Some(half) = &self.half else { return Reception::Gone };
-        let found = match self.request.receive() {
-            RequestReceipt::Disconnect => return Reception::Gone,
-            RequestReceipt::Wait => half.watch(token),
-            RequestReceipt::Chunk => half.receive(token),
-        };
-        match &found {
-            Reception::Chunk(_, more) => self.request = self.request.next(RequestEvent::Chunk(*more)),
-            Reception::Gone => self.request = self.request.next(RequestEvent::ClientGone),
-            Reception::Nothing => {}
-        }
-        found
-    }
-
-    fn start(&mut self, head: ResponseHead) -> PyResult<()> {
-        self.response = self.response.start(&head).map_err(raise::misuse)?;
-        if self.half.as_ref().is_none_or(AppHalf::is_gone) {
-            return Err(raise::disconnected());
-        }
-        self.held = Some(head);
-        Ok(())
-    }
-
-    /// Gives whether there is room for more, what is to be complained of, and whether the response is over.
-    fn body(&mut self, mut body: Bytes, more: More) -> PyResult<(Room, Option<String>, bool)> {
-        let offered = body.len();
-        let (next, write) = self.response.body(offered, more).map_err(raise::misuse)?;
-        let was_over = self.response.is_ended();
-        self.response = next;
-        if was_over {
-            return Ok((Room::Free, None, false));
-        }
-        body.truncate(write.take);
-        let room = match self.held.take() {
-            Some(head) if next == Response::Bodiless || next.is_ended() => {
-                self.complete(head, body, offered, write)
-            }
-            Some(head) => match self.begin(head) {
-                Room::Gone => Room::Gone,
-                _ => self.write(body, write),
-            },
-            None => self.write(body, write),
-        };
-        Ok((room, complaint(write), next.is_ended()))
-    }
-
-    /// A head whose answer is complete with it.
-    fn complete(&mut self, head: ResponseHead, body: Bytes, offered: usize, write: Write) -> Room {
-        if matches!(write.then, Then::Short { .. }) {
-            let room = self.begin(head);
-            return if room == Room::Gone { room } else { self.write(body, write) };
-        }
-        let Some(half) = &self.half else { return Room::Gone };
-        let mut parts = head.into_parts();
-        parts.close |= matches!(write.then, Then::Overflow { .. });
-        if self.head_request
-            && parts.declared.is_none()
-            && matches!(write.then, Then::Complete)
-            && offered > 0
-        {
-            // What the same GET would have declared.
-            parts.headers.insert(http::header::CONTENT_LENGTH, offered.into());
-        }
-        half.finish(parts, body)
-    }
-
-    /// A head alone. One that can have no body is an answer.
-    fn begin(&mut self, head: ResponseHead) -> Room {
-        let Some(half) = &self.half else { return Room::Gone };
-        if self.response == Response::Bodiless {
-            half.finish(head.into_parts(), Bytes::new())
-        } else {
-            half.start(head.into_parts())
-        }
-    }
-
-    fn write(&mut self, body: Bytes, write: Write) -> Room {
-        let Some(half) = &self.half else { return Room::Gone };
-        if self.response == Response::Bodiless {
-            return Room::Free;
-        }
-        match write.then {
-            Then::Continue => half.write(body, More::Follows),
-            Then::Complete => half.write(body, More::Ends),
-            Then::Overflow { .. } => {
-                half.close_after();
-                half.write(body, More::Ends)
-            }
-            Then::Short { .. } => {
-                let room = half.write(body, More::Follows);
-                // Dropped before its end: the answer breaks off, as it has to.
-                self.half = None;
-                if room == Room::Gone { Room::Gone } else { Room::Free }
-            }
-        }
-    }
-}
-
-/// What an application did that its client will suffer from.
-fn complaint(write: Write) -> Option<String> {
-    match write.then {
-        Then::Overflow { excess } => Some(format!(
-            "the application sent {excess} bytes more than its content-length declares: the response was cut there, \
-             and its connection is closed"
-        )),
-        Then::Short { missing } => Some(format!(
-            "the application sent {missing} bytes fewer than its content-length declares: its connection was closed"
-        )),
-        Then::Continue | Then::Complete => None,
     }
 }
 

@@ -11,6 +11,7 @@ mod drain;
 mod ffi;
 mod forked;
 mod http;
+mod http_state;
 mod inbox;
 mod lifespan;
 mod message;

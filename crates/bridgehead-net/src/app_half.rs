@@ -1,0 +1,190 @@
+//! The application's half of an exchange: bodies come out, answers go in.
+//!
+//! Called on the loop's thread. What is shared with the other half, and when that one is woken, is `exchange`'s.
+//!
+//! Invariant: no call waits; what cannot be done now says so and tells the token later.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::Poll;
+
+use bridgehead_asgi::{More, ResponseParts};
+use bytes::Bytes;
+
+use crate::app::Token;
+use crate::exchange::{After, Answer, CHUNKS, Client, Flow, LOW_WATER, Shared};
+
+/// The application's half. Dropping it unanswered is a failure of the application.
+#[derive(Debug)]
+pub struct AppHalf(pub(crate) Arc<Shared>);
+
+/// What `receive` found.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Reception {
+    /// A piece of the body, or its empty end.
+    Chunk(Bytes, More),
+    /// The client has gone, or broke off its upload.
+    Gone,
+    /// Nothing yet: the token is told when there is.
+    Nothing,
+}
+
+/// Whether the application may send more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Room {
+    /// Yes.
+    Free,
+    /// What was given is taken; wait for [`AppHalf::room`] before more.
+    Full,
+    /// Nobody reads any more.
+    Gone,
+}
+
+impl AppHalf {
+    /// The next piece of the body. When there is nothing, `token` hears of it once something is there.
+    #[must_use]
+    pub fn receive(&self, token: Token) -> Reception {
+        let mut state = self.0.lock();
+        let (found, uploader) = state.receive(token);
+        drop(state);
+        if let Some(uploader) = uploader {
+            uploader.wake();
+        }
+        found
+    }
+
+    /// Waits for the client to leave, once the body was read: `Gone` or `Nothing`.
+    #[must_use]
+    pub fn watch(&self, token: Token) -> Reception {
+        let mut state = self.0.lock();
+        match state.client {
+            Client::Present | Client::Served => {
+                state.parked = Some(token);
+                Reception::Nothing
+            }
+            Client::HalfClosed | Client::Gone => {
+                let waker = state.abandon();
+                drop(state);
+                if let Some(waker) = waker {
+                    waker.wake();
+                }
+                Reception::Gone
+            }
+        }
+    }
+
+    /// Sends a head alone: its body comes by [`Self::write`].
+    #[must_use]
+    pub fn start(&self, parts: ResponseParts) -> Room {
+        let mut state = self.0.lock();
+        if state.is_gone() {
+            return Room::Gone;
+        }
+        state.download.answer = Some(Answer::Stream(parts));
+        Room::Free
+    }
+
+    /// Sends a complete answer.
+    #[must_use]
+    pub fn finish(&self, parts: ResponseParts, body: Bytes) -> Room {
+        let mut state = self.0.lock();
+        if state.is_gone() {
+            return Room::Gone;
+        }
+        state.download.answer = Some(Answer::Whole(parts, body));
+        state.download.flow = Flow::Complete;
+        let waker = state.download.client.take();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        Room::Free
+    }
+
+    /// Has what was started and written so far leave.
+    pub fn push_out(&self) {
+        let mut state = self.0.lock();
+        let ready = state.download.answer.is_some() || !state.download.chunks.is_empty();
+        let waker = if ready { state.download.client.take() } else { None };
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Sends a piece of a started answer; it is taken whatever is returned, unless the client has gone. One that
+    /// leaves room for more waits for [`Self::push_out`].
+    #[must_use]
+    pub fn write(&self, chunk: Bytes, more: More) -> Room {
+        let mut state = self.0.lock();
+        if state.is_gone() {
+            return Room::Gone;
+        }
+        if !chunk.is_empty() && state.client != Client::Served {
+            state.download.size += chunk.len();
+            state.download.chunks.push_back(chunk);
+        }
+        if more == More::Ends {
+            state.download.flow = Flow::Complete;
+        }
+        let room = state.room();
+        let leaves = more == More::Ends || room == Room::Full;
+        let waker = if leaves { state.download.client.take() } else { None };
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        room
+    }
+
+    /// Whether there is room.
+    #[must_use]
+    pub fn room_now(&self) -> Room {
+        let state = self.0.lock();
+        if state.is_gone() { Room::Gone } else { state.room() }
+    }
+
+    /// Waits until there is room again, or nobody reads.
+    pub fn room(&self) -> impl Future<Output = ()> + Send + 'static {
+        let shared = Arc::clone(&self.0);
+        poll_fn(move |cx| {
+            let mut state = shared.lock();
+            if state.is_gone()
+                || state.download.size <= LOW_WATER && state.download.chunks.len() <= CHUNKS / 4
+            {
+                return Poll::Ready(());
+            }
+            state.download.room = Some(cx.waker().clone());
+            Poll::Pending
+        })
+    }
+
+    /// Has the connection closed after this answer: its application does not keep to what it declares.
+    pub fn close_after(&self) {
+        self.0.lock().download.after = After::Close;
+    }
+
+    /// Whether nobody reads any more.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.0.lock().is_gone()
+    }
+}
+
+impl Drop for AppHalf {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        if state.download.flow != Flow::Open {
+            return;
+        }
+        state.download.flow = Flow::Broken;
+        if state.download.answer.is_none() {
+            state.download.answer = Some(Answer::Failed);
+        }
+        let waker = state.download.client.take();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! The network's half of an exchange: answers come out, and it is seen when the client leaves.
+//!
+//! Held by the connection's task. What is shared with the application's half is `exchange`'s.
+//!
+//! Invariant: a half that is dropped before its answer's end is a client that has gone, and the application hears of it.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+
+use crate::exchange::{After, Answer, Client, Flow, Shared};
+
+/// The network's half of the answer. Dropping it before the answer's end means that the client has gone.
+#[derive(Debug)]
+pub(crate) struct ClientHalf(pub(crate) Arc<Shared>);
+
+/// An answer's end that must not look like one.
+#[derive(Debug, thiserror::Error)]
+#[error("the application broke off its answer")]
+pub(crate) struct BrokenOff;
+
+impl ClientHalf {
+    /// The head, once the application has sent enough of it to know how its body comes. Gives it once.
+    pub(crate) fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<Answer> {
+        let mut state = self.0.lock();
+        match state.download.answer.take() {
+            Some(answer) => Poll::Ready(answer),
+            None => {
+                state.download.client = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Whatever waits of a streamed body, in one piece.
+    pub(crate) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BrokenOff>>> {
+        let mut state = self.0.lock();
+        if state.download.chunks.is_empty() {
+            return match state.download.flow {
+                Flow::Complete => Poll::Ready(None),
+                Flow::Broken => Poll::Ready(Some(Err(BrokenOff))),
+                Flow::Open => {
+                    state.download.client = Some(cx.waker().clone());
+                    Poll::Pending
+                }
+            };
+        }
+        let chunk = state.take_ready();
+        let room = state.download.room.take();
+        drop(state);
+        if let Some(room) = room {
+            room.wake();
+        }
+        Poll::Ready(Some(Ok(chunk)))
+    }
+
+    /// Whether nothing of the body is left to be written.
+    pub(crate) fn is_complete(&self) -> bool {
+        let state = self.0.lock();
+        state.download.flow == Flow::Complete && state.download.chunks.is_empty()
+    }
+
+    /// What becomes of the connection; settled when the answer is complete.
+    pub(crate) fn after(&self) -> After {
+        self.0.lock().download.after
+    }
+
+    /// The client has all that was declared, though the application may have more to say.
+    pub(crate) fn served(self) -> Encore {
+        self.0.lock().client = Client::Served;
+        Encore(Arc::clone(&self.0))
+    }
+}
+
+impl Drop for ClientHalf {
+    fn drop(&mut self) {
+        if self.0.lock().client != Client::Served {
+            self.0.client_left();
+        }
+    }
+}
+
+/// Waits for an application to be through with an answer whose bytes are all written. Dropping it means that the
+/// connection is gone.
+#[derive(Debug)]
+pub(crate) struct Encore(Arc<Shared>);
+
+impl Encore {
+    /// Until then the connection serves no other request: what comes may be a reason to close it.
+    pub(crate) fn poll_through(&self, cx: &mut Context<'_>) -> Poll<After> {
+        let mut state = self.0.lock();
+        match state.download.flow {
+            Flow::Complete => Poll::Ready(state.download.after),
+            Flow::Broken => Poll::Ready(After::Close),
+            Flow::Open => {
+                state.download.client = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl Drop for Encore {
+    fn drop(&mut self) {
+        self.0.client_left();
+    }
+}
+
+/// Sees a client leave, beside the half that serves it.
+#[derive(Clone, Debug)]
+pub(crate) struct Witness(pub(crate) Arc<Shared>);
+
+impl Witness {
+    /// The client sends no more. Whoever waits to hear from it is told; its answer still goes out.
+    pub(crate) fn half_closed(&self) {
+        let mut state = self.0.lock();
+        if state.client == Client::Present {
+            state.client = Client::HalfClosed;
+        }
+        let parked = state.unpark();
+        drop(state);
+        self.0.tell(parked);
+    }
+
+    /// Whether the whole request has been read, so that an end of the stream is the client's leaving.
+    pub(crate) fn is_read(&self) -> bool {
+        self.0.lock().upload.flow == Flow::Complete
+    }
+}

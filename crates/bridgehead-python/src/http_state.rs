@@ -1,0 +1,174 @@
+//! Where one HTTP exchange stands on the application's side, and what its messages do to it.
+//!
+//! Rules are `bridgehead-asgi`'s and waiting is the exchange's; here the two meet. No Python runs here, though Python
+//! objects are kept.
+//!
+//! Invariant: a head leaves with its first piece of body, or alone because the application paused, never both.
+
+use bridgehead_asgi::{More, Request, RequestEvent, RequestReceipt, Response, ResponseHead, Then, Write};
+use bridgehead_net::{AppHalf, Reception, Room, Token};
+use bytes::Bytes;
+use pyo3::prelude::*;
+
+use crate::budget::Budget;
+use crate::raise;
+use crate::wait::Wait;
+
+pub(crate) struct State {
+    /// Gone once the application has returned.
+    pub(crate) half: Option<AppHalf>,
+    pub(crate) request: Request,
+    pub(crate) response: Response,
+    /// A head that waits for its body.
+    pub(crate) held: Option<ResponseHead>,
+    pub(crate) waits: Vec<Py<Wait>>,
+    pub(crate) budget: Budget,
+    /// Whether Tokio already waits for room on our behalf.
+    pub(crate) room: RoomWatch,
+    /// asyncio holds tasks weakly, so we do not.
+    pub(crate) task: Option<Py<PyAny>>,
+    pub(crate) head_request: bool,
+    pub(crate) outbox: Outbox,
+}
+
+/// Whether the bridge knows that something is kept back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outbox {
+    Empty,
+    Listed,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RoomWatch {
+    Off,
+    On,
+}
+
+impl State {
+    pub(crate) fn new(half: AppHalf, method: &http::Method) -> Self {
+        Self {
+            half: Some(half),
+            request: Request::default(),
+            response: Response::to(method),
+            held: None,
+            waits: Vec::new(),
+            budget: Budget::new(),
+            room: RoomWatch::Off,
+            task: None,
+            head_request: method == http::Method::HEAD,
+            outbox: Outbox::Empty,
+        }
+    }
+
+    pub(crate) fn receive(&mut self, token: Token) -> Reception {
+        let Some(half) = &self.half else { return Reception::Gone };
+        let found = match self.request.receive() {
+            RequestReceipt::Disconnect => return Reception::Gone,
+            RequestReceipt::Wait => half.watch(token),
+            RequestReceipt::Chunk => half.receive(token),
+        };
+        match &found {
+            Reception::Chunk(_, more) => self.request = self.request.next(RequestEvent::Chunk(*more)),
+            Reception::Gone => self.request = self.request.next(RequestEvent::ClientGone),
+            Reception::Nothing => {}
+        }
+        found
+    }
+
+    pub(crate) fn start(&mut self, head: ResponseHead) -> PyResult<()> {
+        self.response = self.response.start(&head).map_err(raise::misuse)?;
+        if self.half.as_ref().is_none_or(AppHalf::is_gone) {
+            return Err(raise::disconnected());
+        }
+        self.held = Some(head);
+        Ok(())
+    }
+
+    /// Gives whether there is room for more, what is to be complained of, and whether the response is over.
+    pub(crate) fn body(&mut self, mut body: Bytes, more: More) -> PyResult<(Room, Option<String>, bool)> {
+        let offered = body.len();
+        let (next, write) = self.response.body(offered, more).map_err(raise::misuse)?;
+        let was_over = self.response.is_ended();
+        self.response = next;
+        if was_over {
+            return Ok((Room::Free, None, false));
+        }
+        body.truncate(write.take);
+        let room = match self.held.take() {
+            Some(head) if next == Response::Bodiless || next.is_ended() => {
+                self.complete(head, body, offered, write)
+            }
+            Some(head) => match self.begin(head) {
+                Room::Gone => Room::Gone,
+                _ => self.write(body, write),
+            },
+            None => self.write(body, write),
+        };
+        Ok((room, complaint(write), next.is_ended()))
+    }
+
+    /// A head whose answer is complete with it.
+    fn complete(&mut self, head: ResponseHead, body: Bytes, offered: usize, write: Write) -> Room {
+        if matches!(write.then, Then::Short { .. }) {
+            let room = self.begin(head);
+            return if room == Room::Gone { room } else { self.write(body, write) };
+        }
+        let Some(half) = &self.half else { return Room::Gone };
+        let mut parts = head.into_parts();
+        parts.close |= matches!(write.then, Then::Overflow { .. });
+        if self.head_request
+            && parts.declared.is_none()
+            && matches!(write.then, Then::Complete)
+            && offered > 0
+        {
+            // What the same GET would have declared.
+            parts.headers.insert(http::header::CONTENT_LENGTH, offered.into());
+        }
+        half.finish(parts, body)
+    }
+
+    /// A head alone. One that can have no body is an answer.
+    pub(crate) fn begin(&mut self, head: ResponseHead) -> Room {
+        let Some(half) = &self.half else { return Room::Gone };
+        if self.response == Response::Bodiless {
+            half.finish(head.into_parts(), Bytes::new())
+        } else {
+            half.start(head.into_parts())
+        }
+    }
+
+    fn write(&mut self, body: Bytes, write: Write) -> Room {
+        let Some(half) = &self.half else { return Room::Gone };
+        if self.response == Response::Bodiless {
+            return Room::Free;
+        }
+        match write.then {
+            Then::Continue => half.write(body, More::Follows),
+            Then::Complete => half.write(body, More::Ends),
+            Then::Overflow { .. } => {
+                half.close_after();
+                half.write(body, More::Ends)
+            }
+            Then::Short { .. } => {
+                let room = half.write(body, More::Follows);
+                // Dropped before its end: the answer breaks off, as it has to.
+                self.half = None;
+                if room == Room::Gone { Room::Gone } else { Room::Free }
+            }
+        }
+    }
+}
+
+/// What an application did that its client will suffer from.
+fn complaint(write: Write) -> Option<String> {
+    match write.then {
+        Then::Overflow { excess } => Some(format!(
+            "the application sent {excess} bytes more than its content-length declares: the response was cut there, \
+             and its connection is closed"
+        )),
+        Then::Short { missing } => Some(format!(
+            "the application sent {missing} bytes fewer than its content-length declares: its connection was closed"
+        )),
+        Then::Continue | Then::Complete => None,
+    }
+}
