@@ -4,7 +4,7 @@ Run it: serve examples/hello.py
 """
 
 
-async def app(scope, receive, send):
+async def app(scope, receive, send):  # noqa: ARG001 - ASGI hands all three over
     """Answer every request with a greeting."""
     if scope["type"] != "http":
         raise NotImplementedError(f"{scope['type']} is not served here")

@@ -1,0 +1,115 @@
+"""Each example does what its docstring promises, served as the docstring says."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import re
+from pathlib import Path
+
+import pytest
+from harness import Server
+
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+def serve(name: str) -> Server:
+    """The example as its run line has it, from the top of the repository."""
+    return Server(f"examples/{name}", cwd=ROOT)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_an_example_is_short_says_how_to_run_it_and_is_in_the_index(example: Path) -> None:
+    text = example.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 60
+    promise = ast.get_docstring(ast.parse(text)) or ""
+    assert f"Run it: serve examples/{example.name}" in promise.splitlines()
+    index = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
+    assert f"| [{example.name}]({example.name}) |" in index
+
+
+def test_hello_greets() -> None:
+    with serve("hello.py") as server:
+        assert server.ask("/").body == b"Hello from Bridgehead\n"
+
+
+def test_streaming_sends_each_line_when_it_is_made_and_all_rows() -> None:
+    with serve("streaming.py") as server:
+        with server.connect() as client:
+            client.send(b"GET /?pause=0.1 HTTP/1.1\r\nHost: test\r\n\r\n")
+            client.read_head()
+            chunks = list(client.read_chunks())
+        assert b"".join(chunks) == b"".join(b"tick %d\n" % number for number in range(1, 6))
+        assert len(chunks) > 1
+        rows = server.ask("/rows").body.splitlines()
+        assert (len(rows), rows[0], rows[-1]) == (100_000, b"row 0", b"row 99999")
+
+
+def test_upload_answers_size_and_hash() -> None:
+    body = b"0123456789abcdef" * 65_536
+    with serve("upload.py") as server:
+        answer = server.ask("/", method="PUT", body=body).json()
+    assert answer == {"size": len(body), "sha256": hashlib.sha256(body).hexdigest()}
+
+
+def test_disconnect_tells_those_who_wait_and_notices_those_who_leave() -> None:
+    with serve("disconnect.py") as server:
+        leaver, waiter = server.connect(), server.connect()
+        for client in (leaver, waiter):
+            client.send(b"GET /wait HTTP/1.1\r\nHost: test\r\n\r\n")
+        leaver.close()
+        server.wait_line("a client left", stream="stdout")
+        # A news item may come before the waiter's request has begun: it is sent until somebody was told.
+        while server.ask("/news", method="POST", body=b"hello").body == b"told 0\n":
+            pass
+        assert waiter.read_response().body == b"hello\n"
+
+
+def test_lifespan_state_counts_requests_and_prints_them_at_the_end() -> None:
+    with serve("lifespan_state.py") as server:
+        assert [server.ask("/").body for _ in range(3)] == [b"request %d\n" % number for number in (1, 2, 3)]
+        server.stop()
+        assert "3 requests\n" in server.stdout
+
+
+def test_fastapi_reads_and_writes_items_and_takes_a_file() -> None:
+    pytest.importorskip("fastapi")
+    pytest.importorskip("python_multipart")
+    part = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nhello\r\n--x--\r\n'
+    with serve("fastapi_app.py") as server:
+        assert server.ask("/items/3").json() == {"name": "teapot", "price": 12.5}
+        assert server.ask("/items/4").status == 404
+        assert server.ask("/items/four").status == 422
+        assert server.ask("/docs").status == 200
+        with server.connect() as client:
+            cup = b'{"name": "cup", "price": 3}'
+            json = [("Content-Type", "application/json")]
+            assert client.ask("/items/4", method="PUT", body=cup, headers=json).status == 200
+            form = [("Content-Type", "multipart/form-data; boundary=x")]
+            upload = client.ask("/files", method="POST", body=part, headers=form)
+        assert server.ask("/items/4").json() == {"name": "cup", "price": 3.0}
+        assert upload.json() == {"name": "a.txt", "size": 5}
+
+
+def test_starlette_sends_its_file_works_afterwards_and_streams() -> None:
+    pytest.importorskip("starlette")
+    source = (ROOT / "examples" / "starlette_app.py").read_bytes()
+    with serve("starlette_app.py") as server:
+        whole = server.ask("/source")
+        assert whole.body == source
+        assert whole.header("etag")
+        with server.connect() as client:
+            part = client.ask("/source", headers=[("Range", "bytes=0-9")])
+        assert (part.status, part.body) == (206, source[:10])
+        accepted = server.ask("/jobs/tea", method="POST")
+        assert (accepted.status, accepted.json()) == (202, {"accepted": "tea"})
+        while server.ask("/jobs").json() == {"done": []}:
+            pass
+        assert server.ask("/jobs").json() == {"done": ["tea"]}
+        assert server.ask("/numbers").body.split() == [b"%d" % number for number in range(1000)]
+
+
+def test_the_index_names_no_file_that_is_not_there() -> None:
+    index = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"\[(\w+\.py)\]", index)) == [example.name for example in EXAMPLES]
