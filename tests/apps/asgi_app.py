@@ -170,12 +170,12 @@ async def cancel_receive_between_chunks(scope: Scope, receive: Receive, send: Se
     """Cancels `receive()` again and again while the body trickles in; no byte may be lost."""
     body = b""
     cancelled = 0
-    routes.note(option(scope, "name"), True)
     while True:
         try:
             message = await asyncio.wait_for(receive(), 0.002)
         except TimeoutError:
             cancelled += 1
+            routes.note(option(scope, "name"), True)
             continue
         if message["type"] == "http.disconnect":
             return

@@ -164,7 +164,7 @@ async def lifespan(app: Starlette) -> AsyncIterator[dict[str, int]]:
 
 app = Starlette(
     routes=[
-        Route("/", hello),
+        Route("/", hello, name="root"),
         Route("/hello", hello, name="hello"),
         Route("/hello/{name}", hello),
         Route("/echo", echo, methods=["POST", "PUT"]),

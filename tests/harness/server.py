@@ -117,8 +117,8 @@ class Server:
                 self.stop()
         finally:
             self._end()
-            if kind is not None:
-                print(f"--- stdout\n{self.stdout}\n--- stderr\n{self.stderr}")
+            # pytest keeps it to itself unless the test failed.
+            print(f"--- stdout\n{self.stdout[-4000:]}\n--- stderr\n{self.stderr[-8000:]}")
 
     # --- what it said
 

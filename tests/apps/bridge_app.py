@@ -1,0 +1,533 @@
+"""Handlers that look at the bridge from inside: futures, contexts, the loop's queue, what is left behind.
+
+Run by itself: `serve bridge_app:app`.
+"""
+
+# ruff: noqa: ARG001 - ASGI decides which arguments a handler has
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import gc
+import os
+import sys
+import threading
+from collections import Counter
+from contextlib import suppress
+from typing import Any
+
+from kit import Receive, Routes, Scope, Send, answer, answer_json, end, more, option, read_body, start
+
+routes = Routes()
+variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="not set")
+calls: Counter[str] = Counter()
+
+
+async def app(scope: Scope, receive: Receive, send: Send) -> None:
+    """The router; its lifespan counts what wakes the loop from other threads."""
+    if scope["type"] != "lifespan":
+        await routes(scope, receive, send)
+        return
+    await receive()
+    _count_wakes(asyncio.get_running_loop())
+    if os.environ.get("HOGS"):
+        sys.setswitchinterval(1e-6)
+        for _ in range(int(os.environ["HOGS"])):
+            threading.Thread(target=_hog, daemon=True).start()
+    await send({"type": "lifespan.startup.complete"})
+    await receive()
+    await send({"type": "lifespan.shutdown.complete"})
+
+
+def _hog() -> None:
+    while True:
+        sum(range(1000))
+
+
+def _count_wakes(loop: Any) -> None:
+    for name in ("call_soon_threadsafe", "_write_to_self"):
+        if (original := getattr(loop, name, None)) is not None:
+            setattr(loop, name, _counted(name, original))
+
+
+def _counted(name: str, original: Any) -> Any:
+    def call(*args: Any, **options: Any) -> Any:
+        calls[name] += 1
+        return original(*args, **options)
+
+    return call
+
+
+# --- what is left behind
+
+
+@routes.at("wakes")
+async def show_wakes(scope: Scope, receive: Receive, send: Send) -> None:
+    await answer_json(send, calls)
+
+
+@routes.at("objects")
+async def show_objects(scope: Scope, receive: Receive, send: Send) -> None:
+    """How many objects of the bridge's types there are; the uncollectable ones by their type's references."""
+    await read_body(receive)
+    types = {type(receive()): "Receive", type(send({})): "Send"}
+    gc.collect()
+    wanted = ("Http", "Wait", "Task", "Context", "Flusher", "coroutine")
+    counts = Counter(type(each).__name__ for each in gc.get_objects())
+    await answer_json(
+        send,
+        {name: counts[name] for name in wanted}
+        | {name: sys.getrefcount(kind) for kind, name in types.items()},
+    )
+
+
+@routes.at("collect")
+async def collect_garbage(scope: Scope, receive: Receive, send: Send) -> None:
+    for _ in range(3):
+        gc.collect()
+    await answer(send, b"collected")
+
+
+@routes.at("suspended")
+async def suspend(scope: Scope, receive: Receive, send: Send) -> None:
+    """Nothing but the bridge refers to this task while it waits."""
+    routes.note(f"suspended-{option(scope, 'name')}", True)
+    body = await read_body(receive)
+    await answer(send, body)
+
+
+@routes.at("polls")
+async def poll_for_a_disconnect(scope: Scope, receive: Receive, send: Send) -> None:
+    """Asks again and again whether the client is there, as Starlette's `is_disconnected` does."""
+    await read_body(receive)
+    await start(send)
+    for _ in range(int(option(scope, "count"))):
+        task = asyncio.ensure_future(receive())
+        await asyncio.sleep(0)
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+    gc.collect()
+    left = sum(type(each).__name__ == "Wait" for each in gc.get_objects())
+    await end(send, str(left).encode())
+
+
+# --- the queue of the loop
+
+
+@routes.at("queue")
+async def show_the_queue(scope: Scope, receive: Receive, send: Send) -> None:
+    loop: Any = asyncio.get_running_loop()
+    lengths = [len(loop._ready)]
+    await read_body(receive)
+    lengths.append(len(loop._ready))
+    await start(send)
+    await more(send, b" ")
+    lengths.append(len(loop._ready))
+    later = loop.create_future()
+    loop.call_soon(lambda: later.set_result(len(loop._ready)))
+    lengths.append(await later)
+    await end(send, repr(lengths).encode())
+
+
+@routes.at("finalizers")
+async def have_finalizers_call_soon(scope: Scope, receive: Receive, send: Send) -> None:
+    """Leaves garbage whose finalizer schedules a callback, wherever the collector happens to run."""
+    loop = asyncio.get_running_loop()
+    for _ in range(int(option(scope, "count", "0"))):
+        Garbage(loop)
+    await answer_json(send, {"made": Garbage.made, "called": Garbage.called, "dead": Garbage.dead})
+
+
+class Garbage:
+    made = dead = called = 0
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.itself = self
+        self.loop = loop
+        Garbage.made += 1
+
+    def __del__(self) -> None:
+        Garbage.dead += 1
+        self.loop.call_soon(Garbage.call)
+
+    @staticmethod
+    def call() -> None:
+        Garbage.called += 1
+
+
+@routes.at("threshold")
+async def set_the_collectors_threshold(scope: Scope, receive: Receive, send: Send) -> None:
+    gc.set_threshold(int(option(scope, "objects")))
+    await answer(send)
+
+
+# --- streams
+
+
+@routes.at("stalled")
+async def send_until_parked(scope: Scope, receive: Receive, send: Send) -> None:
+    """Sends for as long as it takes to be parked, then to the end; tells what it saw."""
+    name = option(scope, "name")
+    await start(send)
+    sent, parked, saw = 0, False, "no error"
+    chunk = b"s" * 32_768
+    try:
+        while not parked:
+            task = asyncio.ensure_future(
+                send({"type": "http.response.body", "body": chunk, "more_body": True})
+            )
+            sent += len(chunk)
+            await asyncio.wait({task}, timeout=0.3)
+            if not task.done():
+                parked = True
+                routes.note(f"{name}-parked", sent)
+            await task
+        await end(send)
+    except Exception as error:
+        saw = f"{type(error).__name__}: {error}"
+        raise
+    finally:
+        routes.note(f"{name}-saw", [saw, sent])
+
+
+@routes.at("large-end")
+async def end_with_a_large_message(scope: Scope, receive: Receive, send: Send) -> None:
+    """Two messages that together are above the high-water mark, the second one the last."""
+    size = int(option(scope, "size"))
+    saw = "no error"
+    await start(send)
+    try:
+        await more(send, b"a" * size)
+        await end(send, b"b" * size)
+    except OSError as error:
+        saw = type(error).__name__
+    routes.note("large-end", saw)
+
+
+@routes.at("duplex")
+async def receive_beside_a_parked_send(scope: Scope, receive: Receive, send: Send) -> None:
+    """Counts what it receives while its send is parked, and Tokio's tasks are not to be seen from here."""
+    name = option(scope, "name")
+    await start(send)
+    got = 0
+
+    async def read() -> None:
+        nonlocal got
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return
+            got += len(message["body"])
+            routes.note(f"{name}-got", got)
+            if not message["more_body"]:
+                return
+
+    reader = asyncio.create_task(read())
+    for _ in range(256):
+        await more(send, b"d" * 65_536)
+    await end(send)
+    await reader
+
+
+@routes.at("endless")
+async def send_and_receive_for_ever(scope: Scope, receive: Receive, send: Send) -> None:
+    await start(send)
+
+    async def read() -> None:
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    reader = asyncio.create_task(read())
+    routes.note("endless", True)
+    try:
+        while True:
+            await more(send, b"e")
+    finally:
+        reader.cancel()
+
+
+@routes.at("lateness")
+async def measure_lateness(scope: Scope, receive: Receive, send: Send) -> None:
+    loop = asyncio.get_running_loop()
+    late = []
+    for _ in range(20):
+        due = loop.time() + 0.01
+        await asyncio.sleep(0.01)
+        late.append(loop.time() - due)
+    await answer_json(send, max(late))
+
+
+# --- the mixed routes of the stress test
+
+
+@routes.at("mixed")
+async def do_a_bit_of_everything(scope: Scope, receive: Receive, send: Send) -> None:
+    kind = scope["path"].rpartition("/")[2]
+    variable.set(kind)
+    task = asyncio.current_task()
+    if kind == "sleep":
+        await asyncio.sleep(0.002)
+    elif kind == "body":
+        await read_body(receive)
+    elif kind == "spawn":
+        await asyncio.gather(*(asyncio.sleep(0) for _ in range(5)))
+    elif kind == "timeout":
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0.001):
+                await asyncio.sleep(1)
+    elif kind == "thread":
+        await asyncio.to_thread(variable.get)
+    elif kind == "receive":
+        await read_body(receive)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(receive(), 0.001)
+    assert asyncio.current_task() is task
+    assert variable.get() == kind
+    if kind == "stream":
+        await start(send)
+        for _ in range(40):
+            await more(send, b"0123456789" * 200)
+        await end(send, kind.encode())
+    else:
+        await answer(send, kind.encode())
+    assert variable.get() == kind
+
+
+# --- the future that `receive` waits for
+
+
+def wait_of(receive: Receive) -> Any:
+    """What a task that awaits `receive()` is suspended on."""
+    awaitable: Any = receive()
+    return awaitable.send(None)
+
+
+def raised_by(call: Any) -> str:
+    try:
+        call()
+    except BaseException as error:
+        return f"{type(error).__name__}{error.args}"
+    return "nothing"
+
+
+@routes.at("future")
+async def examine_the_future(scope: Scope, receive: Receive, send: Send) -> None:
+    await read_body(receive)
+    found = await FUTURES[scope["path"].rpartition("/")[2]](receive)
+    await answer_json(send, found)
+
+
+async def _is_a_future(receive: Receive) -> object:
+    wait = wait_of(receive)
+    return {
+        "isfuture": asyncio.isfuture(wait),
+        "ensured": asyncio.ensure_future(wait) is wait,
+        "loop": wait.get_loop() is asyncio.get_running_loop(),
+        "done": wait.done(),
+        "cancelled": wait.cancelled(),
+        "result": raised_by(wait.result),
+        "exception": raised_by(wait.exception),
+    }
+
+
+async def _cancelling(receive: Receive) -> object:
+    wait = wait_of(receive)
+    seen: list[str] = []
+    wait.add_done_callback(lambda each: seen.append("called" if each is wait else "another"))
+    told = [wait.cancel("why"), wait.cancel()]
+    at_once = list(seen)
+    await asyncio.sleep(0)
+    return {
+        "told": told,
+        "at_once": at_once,
+        "later": seen,
+        "cancelled": wait.cancelled(),
+        "done": wait.done(),
+        "result": raised_by(wait.result),
+        "exception": raised_by(wait.exception),
+        "without": raised_by(_cancelled(receive).result),
+    }
+
+
+def _cancelled(receive: Receive) -> Any:
+    wait = wait_of(receive)
+    wait.cancel()
+    return wait
+
+
+async def _late_callback(receive: Receive) -> object:
+    wait = _cancelled(receive)
+    seen: list[str] = []
+    context = contextvars.copy_context()
+    context.run(variable.set, "given")
+    variable.set("caller's")
+    wait.add_done_callback(lambda _: seen.append(variable.get()))
+    wait.add_done_callback(lambda _: seen.append(variable.get()), context=context)
+    at_once = list(seen)
+    await asyncio.sleep(0)
+    return {"at_once": at_once, "later": seen}
+
+
+class Unequal:
+    """Raises when compared."""
+
+    def __eq__(self, other: object) -> bool:
+        raise ValueError("compared")
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+async def _removing(receive: Receive) -> object:
+    wait = wait_of(receive)
+    seen: list[str] = []
+
+    def first(_: object) -> None:
+        seen.append("first")
+
+    def second(_: object) -> None:
+        seen.append("second")
+
+    for callback in (first, second, first, first):
+        wait.add_done_callback(callback)
+    removed = [wait.remove_done_callback(first), wait.remove_done_callback(first)]
+    broken = raised_by(lambda: wait.remove_done_callback(Unequal()))
+    wait.cancel()
+    await asyncio.sleep(0)
+    return {"removed": removed, "broken": broken, "called": seen}
+
+
+async def _waiting(receive: Receive) -> object:
+    one, two = asyncio.ensure_future(receive()), asyncio.ensure_future(receive())
+    done, pending = await asyncio.wait({one, two}, timeout=0.01)
+    found: dict[str, object] = {"done": len(done), "pending": len(pending)}
+    try:
+        await asyncio.wait_for(asyncio.shield(one), 0.01)
+    except TimeoutError:
+        found["shielded"] = one.cancelled()
+    gathered = asyncio.gather(two, return_exceptions=True)
+    two.cancel("enough")
+    found["gathered"] = [f"{type(each).__name__}{each.args}" for each in await gathered]  # type: ignore[union-attr]
+    found["one"] = one.done()
+    one.cancel()
+    return found
+
+
+async def _waiting_on_futures(receive: Receive) -> object:
+    """The future itself, where a task usually is."""
+    found: dict[str, object] = {}
+    done, pending = await asyncio.wait({wait_of(receive)}, timeout=0.01)
+    found["wait"] = [len(done), len(pending)]
+    try:
+        await asyncio.wait_for(asyncio.shield(wait_of(receive)), 0.01)
+    except TimeoutError:
+        found["shield"] = "timed out"
+    wait = wait_of(receive)
+    gathered = asyncio.gather(wait, asyncio.sleep(0, "slept"), return_exceptions=True)
+    wait.cancel("enough")
+    found["gather"] = [each if isinstance(each, str) else type(each).__name__ for each in await gathered]
+    wait = wait_of(receive)
+
+    async def until() -> str:
+        try:
+            await wait
+        except asyncio.CancelledError as error:
+            return f"cancelled{error.args}"
+        return "resolved"
+
+    task = asyncio.create_task(until())
+    await asyncio.sleep(0)
+    wait.cancel("by its future")
+    found["await"] = await task
+    task = asyncio.create_task(until_cancelled(wait_of(receive)))
+    await asyncio.sleep(0)
+    task.cancel("by its task")
+    found["task"] = await task
+    return found
+
+
+async def until_cancelled(wait: Any) -> str:
+    try:
+        await wait
+    except asyncio.CancelledError as error:
+        return f"cancelled{error.args}, its future {wait.cancelled()}"
+    return "resolved"
+
+
+FUTURES = {
+    "is-a-future": _is_a_future,
+    "cancelling": _cancelling,
+    "late-callback": _late_callback,
+    "removing": _removing,
+    "waiting": _waiting,
+    "waiting-on-futures": _waiting_on_futures,
+}
+
+
+@routes.at("resolved")
+async def note_how_a_future_is_resolved(scope: Scope, receive: Receive, send: Send) -> None:
+    """Waits for the client to leave; tells in which order, context and task the callbacks ran, and who called."""
+    await read_body(receive)
+    name = option(scope, "name")
+    loop = asyncio.get_running_loop()
+    wait = wait_of(receive)
+    order: list[str] = []
+    contexts: list[str] = []
+    callers: list[str] = []
+    through = loop.create_future()
+    usual = loop.create_future()
+    usual.add_done_callback(lambda _: order.append("asyncio's"))
+    usual.add_done_callback(lambda _: through.set_result(None))
+
+    def first(_: object) -> None:
+        callers.append(type(getattr(sys._getframe(1).f_locals.get("self"), "_callback", None)).__name__)
+        order.append("ours")
+        contexts.append(variable.get())
+        contexts.append("no task" if asyncio.current_task() is None else "a task")
+        usual.set_result(None)
+
+    def failing(_: object) -> None:
+        order.append("failing")
+        raise ValueError("marked by the test")
+
+    def last(_: object) -> None:
+        order.append("ours again")
+        contexts.append(variable.get())
+
+    context = contextvars.copy_context()
+    context.run(variable.set, "given")
+    variable.set("caller's")
+    wait.add_done_callback(first, context=context)
+    wait.add_done_callback(failing)
+    wait.add_done_callback(last)
+    routes.note(f"{name}-waits", True)
+    await through
+    routes.note(f"{name}-order", order)
+    routes.note(f"{name}-contexts", contexts)
+    routes.note(f"{name}-callers", callers)
+    routes.note(f"{name}-result", [wait.done(), wait.cancelled(), wait.result(), wait.exception()])
+
+
+@routes.at("in-turn")
+async def note_when_waiters_go_on(scope: Scope, receive: Receive, send: Send) -> None:
+    """Tasks that wait in `receive` go on inside the drain, those that wait for an asyncio future a turn later."""
+    await read_body(receive)
+    name = option(scope, "name")
+    order: list[str] = []
+    usual = asyncio.get_running_loop().create_future()
+
+    async def on_ours(which: str) -> None:
+        await receive()
+        order.append(which)
+        if not usual.done():
+            usual.set_result(None)
+
+    async def on_asyncios() -> None:
+        await usual
+        order.append("asyncio's")
+
+    tasks = [asyncio.create_task(each) for each in (on_ours("one"), on_asyncios(), on_ours("two"))]
+    await asyncio.sleep(0)
+    routes.note(f"{name}-waits", True)
+    await asyncio.wait(tasks)
+    routes.note(f"{name}-order", order)
