@@ -111,8 +111,15 @@ class _Worker:
         # signal has to work until then.
         control = Control(self._loop, self._told, self._patience.whole)
         forks.register()
-        context = contextvars.copy_context()
-        config = self._config
+        try:
+            await self._live(application, bound, control)
+        finally:
+            control.detach()
+        log.process_finished(os.getpid())
+
+    async def _live(self, application: Application, bound: list[Bound], control: Control) -> None:
+        """From the application's startup to its shutdown."""
+        config, context = self._config, contextvars.copy_context()
         deadlines = Deadlines(startup=config.timeout_lifespan_startup, shutdown=self._patience.lifespan)
         lifespan = Lifespan(application, config.lifespan, deadlines, context)
         if await self._unless_told(lifespan.startup()):
@@ -125,7 +132,6 @@ class _Worker:
             await self._stop.wait()
             await self._end(server)
         await lifespan.shutdown()
-        log.process_finished(os.getpid())
 
     async def _unless_told(self, startup: Coroutine[Any, Any, None]) -> bool:
         """Run the startup; False if the end came first."""

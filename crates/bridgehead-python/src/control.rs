@@ -51,6 +51,9 @@ struct Shared {
     slots: [Slot; SIGNALS.len()],
     listener: Arc<Listener>,
     patience: Duration,
+    /// Who tells the loop. Started by the control thread, waited for by the loop's: an interpreter that ends under a
+    /// thread that is attached to it aborts the process.
+    teller: Mutex<Option<JoinHandle<()>>>,
 }
 
 struct Slot {
@@ -86,8 +89,12 @@ impl Control {
         // wherever the loop is.
         SIGNALS.iter().for_each(|&signal| Disposition::default().set(signal));
         let patience = Duration::try_from_secs_f64(patience)?;
-        let shared =
-            Arc::new(Shared { slots, listener: Arc::new(Listener { event_loop, callback }), patience });
+        let shared = Arc::new(Shared {
+            slots,
+            listener: Arc::new(Listener { event_loop, callback }),
+            patience,
+            teller: Mutex::new(None),
+        });
         let running = py.detach(|| Running::start(Arc::clone(&shared)))?;
         let control = Self { shared, running: Mutex::new(Some(running)) };
         control.rearm(py)?;
@@ -104,6 +111,14 @@ impl Control {
             slot.take_back();
         }
         Ok(())
+    }
+
+    /// Waits until nothing of ours is attached to the interpreter any more. Signals are caught as before.
+    fn detach(&self, py: Python<'_>) -> PyResult<()> {
+        let teller = self.shared.teller.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(teller) = teller else { return Ok(()) };
+        py.detach(|| teller.join())
+            .map_err(|_| PyRuntimeError::new_err("a signal's thread panicked: this is a bug in Bridgehead"))
     }
 
     /// Gives the signals back.
@@ -214,6 +229,8 @@ impl Shared {
             ffi::tell_python(slot.signal);
         }
         let (signal, listener) = (slot.signal, Arc::clone(&self.listener));
+        // Locked before it starts, so that nobody can look for it in between.
+        let mut teller = self.teller.lock().unwrap_or_else(PoisonError::into_inner);
         let told = thread::Builder::new().name("bridgehead-signal".to_owned()).spawn(move || {
             ffi::block_signals();
             Python::attach(|py| {
@@ -226,9 +243,10 @@ impl Shared {
                 drop(listener);
             });
         });
-        if told.is_err() {
+        match told {
+            Ok(started) => *teller = Some(started),
             // No thread to be had: the loop cannot be asked to end well.
-            ffi::die_by(signal);
+            Err(_) => ffi::die_by(signal),
         }
     }
 }
