@@ -1,0 +1,224 @@
+"""The documents say what is there: their numbers, links, options and names are those of the code.
+
+Not `docs/settings.md`, which is generated and has its own test.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from harness import Server, request
+
+from bridgehead.config import OPTIONS, Config
+from bridgehead.options import Option, Shape
+from bridgehead.worker import Patience
+
+ROOT = Path(__file__).resolve().parent.parent
+WRITTEN = [
+    ROOT / "README.md",
+    *sorted(path for path in (ROOT / "docs").rglob("*.md")),
+    ROOT / "examples" / "README.md",
+    ROOT / "loadtests" / "README.md",
+]
+SOURCES = [*sorted(ROOT.glob("crates/*/src/*.rs")), *sorted((ROOT / "python").rglob("*.py"))]
+FLAGS = {option.flag: option for option in OPTIONS if option.shape is not Shape.TARGET}
+# Named by the README as not there: it has to change when they come.
+ABSENT = {"--workers", "--reload"}
+
+
+def text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def rows(path: str, heading: str) -> Iterator[list[str]]:
+    """The cells of the table below a heading, without its first two lines."""
+    section = text_of(ROOT / path).split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    for line in lines[2:]:
+        yield [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+
+
+def unmarked(cell: str) -> tuple[str, bool]:
+    """A row's first cell without ≠, and whether it was there."""
+    return cell.removesuffix("≠").strip().strip("`"), cell.endswith("≠")
+
+
+# --- numbers
+
+
+def test_the_limits_page_has_every_option_with_its_default_and_uvicorns() -> None:
+    shown = list(rows("docs/limits.md", "Options"))
+    assert [unmarked(row[0])[0] for row in shown] == [option.flags for option in FLAGS.values()]
+    for option, (name, default, theirs, _) in zip(FLAGS.values(), shown, strict=True):
+        marked = unmarked(name)[1]
+        assert default == option.shown_default, name
+        assert marked == bool(option.differs) == (default != theirs), name
+
+
+def test_the_limits_page_has_uvicorns_own_defaults() -> None:
+    uvicorn = pytest.importorskip("uvicorn")
+    theirs = vars(uvicorn.Config("x:app", log_config=None))
+    for option, row in zip(FLAGS.values(), rows("docs/limits.md", "Options"), strict=True):
+        # The command's own defaults; uvicorn's `Config` has no `app_dir`, and knows the log level as none.
+        if option.name not in {"app_dir", "log_level"}:
+            known = option.name in theirs
+            assert row[2] == (shown(option, theirs[option.name]) if known else "no such option"), option.name
+
+
+def shown(option: Option, value: object) -> str:
+    return replace(option, default=tuple(value) if isinstance(value, list) else value).shown_default
+
+
+BOUNDS = [row for row in rows("docs/limits.md", "Bounds that are no options") if row[4] != "hyper"]
+
+
+@pytest.mark.parametrize("row", BOUNDS, ids=lambda row: row[4])
+def test_a_bound_of_the_limits_page_is_the_constant_in_the_code(row: list[str]) -> None:
+    name, here, theirs, _, where = row
+    file, constant = where.replace("`", "").split()
+    assert quantity(here) == pytest.approx(constant_of(file, constant))
+    assert unmarked(name)[1] == (here != theirs)
+
+
+def quantity(shown: str) -> float:
+    units = {"": 1, "KiB": 1024, "MiB": 1024**2, "ms": 0.001, "s": 1, "%": 0.01}
+    number, _, unit = shown.partition(" ")
+    return float(number) * units[unit]
+
+
+def constant_of(file: str, name: str) -> float:
+    [source] = [
+        path for path in SOURCES if path.name == file and re.search(rf"\b{name}\b.* = ", text_of(path))
+    ]
+    found = re.search(
+        rf"^(?:pub(?:\(crate\))? )?(?:const )?{name}(?:: \w+)? = ([^;#\n]+)", text_of(source), re.M
+    )
+    assert found is not None, f"{file} has no {name}"
+    words = found[1].strip()
+    if duration := re.fullmatch(r"Duration::from_(secs|millis)\((\d+)\)", words):
+        return int(duration[2]) * {"secs": 1, "millis": 0.001}[duration[1]]
+    return product(re.sub(r"[A-Z_]{3,}", lambda other: str(int(constant_of(file, other[0]))), words))
+
+
+def product(words: str) -> float:
+    first, *others = re.split(r" ([*/]) ", words)
+    value = float(first)
+    for sign, factor in zip(others[::2], others[1::2], strict=True):
+        value = value * float(factor) if sign == "*" else value / float(factor)
+    return value
+
+
+def test_what_hyper_bounds_is_bounded_where_the_limits_page_says() -> None:
+    bounds = [row for row in rows("docs/limits.md", "Bounds that are no options") if row[4] == "hyper"]
+    headers, target = (int(row[1]) for row in bounds)
+    assert [row[3][:3] for row in bounds] == ["431", "414"]
+    with Server("wire_app:app", "--no-access-log") as server:
+
+        def status(data: bytes) -> int:
+            with server.connect() as client:
+                client.try_send(data)
+                return client.read_response().status
+
+        many = [(f"x-{number}", "1") for number in range(headers)]
+        assert status(request("/echo", headers=many[1:])) < 431
+        assert status(request("/echo", headers=many)) == 431
+        assert status(request("/" + "a" * (target - 1))) == 404
+        assert status(request("/" + "a" * target)) == 414
+
+
+def test_the_backpressure_page_has_the_constants_of_the_exchange() -> None:
+    page = text_of(ROOT / "docs" / "backpressure.md")
+    marks = re.findall(r"^\| `([A-Z_]+)` \| ([\d]+(?: KiB)?) \|", page, re.M)
+    assert [name for name, _ in marks] == ["HIGH_WATER", "CHUNKS", "LOW_WATER", "JOINED"]
+    for name, value in marks:
+        assert quantity(value) == constant_of("exchange.rs", name)
+    assert f"**{constant_of('budget.rs', 'MESSAGES'):.0f} messages**" in page
+    assert f"**{constant_of('budget.rs', 'SHARE') * 1000:.0f} ms**" in page
+
+
+def test_the_shutdown_page_divides_the_time_as_the_worker_does() -> None:
+    page = text_of(ROOT / "docs" / "shutdown.md")
+    shares = re.findall(r"^\| (\d+) \| (\d+)[^|]* \| (\d+) \| (\d+) \|$", page, re.M)
+    assert len(shares) == 4
+    for whole, *parts in shares:
+        patience = Patience.of(Config(timeout_graceful_shutdown=float(whole)))
+        assert [patience.requests, patience.cancelling, patience.lifespan] == [float(part) for part in parts]
+    assert f"That\nis {Patience.of(Config()).whole:g} s after the signal by default" in page
+
+
+def test_the_readme_has_the_defaults_of_ten_options() -> None:
+    shown_rows = list(rows("README.md", "The options most used"))
+    assert len(shown_rows) == 10
+    for name, default, _ in shown_rows:
+        flag = name.strip("`")
+        assert flag == "--no-access-log" or default == FLAGS[flag].shown_default
+
+
+# --- names
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_link_leads_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", text_of(page)):
+        path, _, anchor = target.partition("#")
+        assert "://" not in path, f"{target}: a link out of the repository"
+        there = page.parent / path if path else page
+        assert there.exists(), target
+        if anchor:
+            heads = re.findall(r"^#+ (.+)$", text_of(there), re.M)
+            assert anchor in {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}, (
+                target
+            )
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_option_named_exists(page: Path) -> None:
+    known = {word for option in FLAGS.values() for word in option.flags.split("/")}
+    known |= {"--help", "--version"} | ABSENT
+    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text_of(page))) <= known
+
+
+def test_what_the_readme_calls_absent_is_absent() -> None:
+    assert not ABSENT & set(FLAGS)
+    assert all(flag in text_of(ROOT / "README.md") for flag in ABSENT)
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_file_function_and_test_named_exists(page: Path) -> None:
+    text = text_of(page)
+    code = "\n".join(text_of(path) for path in SOURCES)
+    tests = "\n".join(text_of(path) for path in [*ROOT.glob("crates/**/*.rs"), *ROOT.glob("tests/**/*.py")])
+    names = {path.name for path in [*ROOT.glob("crates/*/src/*.rs"), *ROOT.glob("*/**/*.py")]}
+    for file in re.findall(r"`(?:[\w-]+/)*(\w+\.(?:rs|py))\b", text):
+        assert file in names or file in {"main.py", "file.py"}, file
+    for place, name in re.findall(r"`(\w+)::(\w+)`", text):
+        assert re.search(rf"\b(?:fn|struct|enum) {name}\b", code), f"{place}::{name}"
+        assert re.search(rf"\b{place}\b", code) or f"{place}.rs" in names, place
+    for name in re.findall(r"`((?:[a-z]+_){4,}[a-z0-9]+)`", text):
+        assert re.search(rf"\b(?:def|fn) {name}\b", tests), name
+
+
+def test_the_dependencies_page_names_what_is_used_and_nothing_else() -> None:
+    page = text_of(ROOT / "docs" / "decisions" / "0004-dependencies.md")
+    crates, packages = (set(re.findall(r"^\| `([\w-]+)` \|", part, re.M)) for part in page.split("## Python"))
+    manifests = [tomllib.loads(text_of(path)) for path in ROOT.glob("crates/*/Cargo.toml")]
+    declared = {
+        name
+        for manifest in manifests
+        for kind in ("dependencies", "dev-dependencies")
+        for name in manifest.get(kind, {})
+        if not name.startswith("bridgehead-")
+    }
+    code = "\n".join(text_of(path) for path in ROOT.glob("crates/**/*.rs"))
+    used = {name for name in declared if re.search(rf"\b{name.replace('-', '_')}::", code)}
+    assert used <= crates <= declared
+    groups = tomllib.loads(text_of(ROOT / "pyproject.toml"))["dependency-groups"]
+    listed = {
+        re.split(r"[<>=]", each)[0] for group in groups.values() for each in group if isinstance(each, str)
+    }
+    assert packages <= listed
