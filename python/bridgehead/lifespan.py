@@ -86,15 +86,18 @@ class Lifespan:
         self._changed.clear()
         self._shutdown.set()
         await self._wait(self._deadlines.shutdown)
+        self._report_shutdown(self._task)
+        await self._leave()
+
+    def _report_shutdown(self, task: asyncio.Task[None]) -> None:
         if self._phase is _Phase.STOPPED:
             log.shutdown_complete()
         elif self._phase is _Phase.BROKEN:
             log.logger().error("Application shutdown failed. %s", self._message)
-        elif not self._task.done():
+        elif not task.done():
             log.logger().error("Application shutdown took longer than %g s.", self._deadlines.shutdown)
-        elif (error := _outcome(self._task)) is not None:
+        elif (error := _outcome(task)) is not None:
             log.logger().error("Application shutdown failed.", exc_info=error)
-        await self._leave()
 
     async def _call(self) -> None:
         scope = {"type": "lifespan", "asgi": dict(_SCOPE_VERSIONS), "state": self.state}

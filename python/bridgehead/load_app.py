@@ -14,7 +14,7 @@ from typing import Any
 from bridgehead.config import Application
 from bridgehead.errors import StartError, application_traceback, has_application_frames, nearest
 from bridgehead.load_module import load_module
-from bridgehead.target import Factory, Target, parse_target
+from bridgehead.target import Calling, Target, parse_target
 
 _USUAL_NAMES = ("app", "application", "api")
 _SHOWN_NAMES = 8  # more are not read
@@ -35,7 +35,7 @@ def load(target: str | Application, *, factory: bool, app_dir: str) -> LoadedApp
         name = getattr(target, "__qualname__", type(target).__qualname__)
         return LoadedApp(application=_built(target, name) if factory else target, name=name)
     wanted = parse_target(target)
-    calls = factory or wanted.factory is Factory.CALLED
+    calls = factory or wanted.calling is Calling.CALLED
     module = load_module(wanted, app_dir=app_dir)
     if wanted.attributes:
         name, found = f"{wanted.place}:{'.'.join(wanted.attributes)}", _attribute(module, wanted)

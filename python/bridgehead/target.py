@@ -16,7 +16,7 @@ _FILE = re.compile(r"(?P<place>.+\.py)(?::(?P<rest>.*))?", re.DOTALL)
 _CALL = re.compile(r"(?P<attributes>[^()]*)(?P<call>\(\s*\))?")
 
 
-class Factory(Enum):
+class Calling(Enum):
     """Whether the target itself says that it is a factory."""
 
     CALLED = auto()
@@ -30,7 +30,7 @@ class Target:
     place: str
     is_file: bool
     attributes: tuple[str, ...]
-    factory: Factory
+    calling: Calling
 
 
 def parse_target(written: str) -> Target:
@@ -49,12 +49,12 @@ def parse_target(written: str) -> Target:
 
 def _target(written: str, place: str, rest: str | None, *, is_file: bool) -> Target:
     if rest is None:
-        return Target(place=place, is_file=is_file, attributes=(), factory=Factory.UNSAID)
+        return Target(place=place, is_file=is_file, attributes=(), calling=Calling.UNSAID)
     parts = _CALL.fullmatch(rest)
     if parts is None:
         raise StartError(f"{written!r} calls a factory with arguments", "name a function without arguments")
     attributes = tuple(parts["attributes"].strip().split("."))
     if not all(name.isidentifier() for name in attributes):
         raise StartError(f"{written!r} does not name an attribute", _FORMS)
-    factory = Factory.CALLED if parts["call"] else Factory.UNSAID
-    return Target(place=place, is_file=is_file, attributes=attributes, factory=factory)
+    calling = Calling.CALLED if parts["call"] else Calling.UNSAID
+    return Target(place=place, is_file=is_file, attributes=attributes, calling=calling)

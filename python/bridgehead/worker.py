@@ -205,7 +205,9 @@ def _new_loop(wanted: str) -> asyncio.AbstractEventLoop:
             if wanted == "uvloop":
                 from bridgehead.errors import StartError
 
-                raise StartError("uvloop is not installed", "try `pip install uvloop`, or --loop auto") from None
+                raise StartError(
+                    "uvloop is not installed", "try `pip install uvloop`, or --loop auto"
+                ) from None
         else:
             return uvloop.new_event_loop()
     return asyncio.new_event_loop()
