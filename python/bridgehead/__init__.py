@@ -1,7 +1,7 @@
 """Bridgehead: an ASGI server on a Rust bridge.
 
-Start it with `serve app:app`. What an application may import is here; it is loaded when it is asked for, since
-`serve --version` needs none of it.
+Start it with `serve app:app`. What an application may import is here; it is loaded when it is asked for,
+since `serve --version` needs none of it.
 """
 
 from typing import TYPE_CHECKING

@@ -94,8 +94,8 @@ class _Worker:
         self._over = asyncio.Event()
 
     async def serve(self) -> int:
-        # Before binding: a mistake in the application is worth more to its author than a taken port. Inside the loop,
-        # since applications ask for it while they are imported.
+        # Before binding: a mistake in the application is worth more to its author than a taken port. Inside the
+        # loop, since applications ask for it while they are imported.
         loaded = load(self._config.app, factory=self._config.factory, app_dir=self._config.app_dir)
         bound = bind(self._config.addresses(), backlog=self._config.backlog)
         try:
@@ -107,8 +107,8 @@ class _Worker:
 
     async def _serve(self, application: Application, bound: list[Bound]) -> None:
         log.process_started(os.getpid())
-        # Not closed when serving ends: a thread that the application left behind may hold the exit, and a second
-        # signal has to work until then.
+        # Not closed when serving ends: a thread that the application left behind may hold the exit, and a
+        # second signal has to work until then.
         control = Control(self._loop, self._told, self._patience.whole)
         forks.register()
         try:
