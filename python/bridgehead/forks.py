@@ -38,8 +38,8 @@ def _forget() -> None:
     """In the child: let go of what is the parent's."""
     forget_descriptors()
     for number in _ENDING:
-        # The system's side of these is our control thread's, which the child has not got; Python's side is what
-        # the application thinks is in force.
+        # The system's side of these is our control thread's, which the child has not got; Python's side is
+        # what the application thinks is in force.
         with suppress(ValueError, TypeError):
             signal.signal(number, signal.getsignal(number) or signal.SIG_DFL)
     _unblock()

@@ -94,8 +94,8 @@ class _Worker:
         self._over = asyncio.Event()
 
     async def serve(self) -> int:
-        # Before binding: a mistake in the application is worth more to its author than a taken port. Inside the
-        # loop, since applications ask for it while they are imported.
+        # Before binding: a mistake in the application is worth more to its author than a taken port. Inside
+        # the loop, since applications ask for it while they are imported.
         loaded = load(self._config.app, factory=self._config.factory, app_dir=self._config.app_dir)
         bound = bind(self._config.addresses(), backlog=self._config.backlog)
         try:
