@@ -18,7 +18,7 @@ from bridgehead.asgi import Application
 from bridgehead.errors import StartError, application_traceback
 
 _SCOPE_VERSIONS = {"version": "3.0", "spec_version": "2.0"}
-_LAST_STEPS = 1.0  # seconds for the application's call to return once it has said that it is done
+_LAST_STEPS = 0.5  # seconds for the application's call to return once it has said that it is done
 
 Message = MutableMapping[str, Any]
 

@@ -24,8 +24,10 @@ from bridgehead.load_app import load
 from bridgehead.sockets import Bound, bind
 
 _CANCELLING = 2.0  # seconds for `finally` blocks, once requests are cancelled
+_CLOSING = 0.5  # of these, for whoever waits in `send()` once the connections are closed
 _SHARE = 0.7  # of a short shutdown, what requests get at least
-_MARGIN = 2.0  # seconds after which a shutdown that should be over is ended from outside the loop
+_LEFT_TASKS = 1.0  # seconds for tasks that the application left running
+_MARGIN = 3.0  # seconds after which a shutdown that should be over is ended from outside the loop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,9 +155,9 @@ class _Worker:
         if not await self._is_over(self._patience.requests):
             if cancelled := server.cancel():
                 log.logger().warning("Cancelled %d running requests: the shutdown's time is over.", cancelled)
-                await self._is_over(self._patience.cancelling)
+                await self._is_over(self._patience.cancelling - _CLOSING)
             server.abort()
-            if not await self._is_over(_MARGIN / 2):
+            if not await self._is_over(_CLOSING):
                 log.logger().error("%d requests did not end when cancelled.", server.running)
         server.close()
 
@@ -220,7 +222,7 @@ def _close(loop: asyncio.AbstractEventLoop) -> None:
         for task in left:
             task.cancel()
         if left:
-            loop.run_until_complete(asyncio.wait(left, timeout=_CANCELLING))
+            loop.run_until_complete(asyncio.wait(left, timeout=_LEFT_TASKS))
         loop.run_until_complete(loop.shutdown_asyncgens())
         loop.run_until_complete(loop.shutdown_default_executor())
     finally:

@@ -34,8 +34,8 @@ use crate::service;
 use crate::shutdown::Stage;
 use crate::socket::{Io, Sight, Socket};
 
-/// What hyper reads ahead and keeps for writing; also the longest head. Its own 400 KiB would let ten thousand slow
-/// clients hold 4 GB.
+/// What hyper reads ahead and keeps for writing; a head may be up to about twice as long, as a read can add as much
+/// again. Its own 400 KiB would let ten thousand slow clients hold 4 GB.
 const BUFFER: usize = 64 * 1024;
 
 /// A client that was let in while the worker drains has its request on its way; nobody else is waited for.

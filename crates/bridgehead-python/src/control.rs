@@ -273,7 +273,8 @@ async fn reached(deadline: Option<Instant>) {
 /// The loop did not end in time: something holds it, and the process ends without it.
 fn overdue(patience: Duration) -> ! {
     ffi::complain(&format!(
-        "ERROR:    Bridgehead did not stop within {} s of the signal: the event loop is blocked. Ending the process.\n",
+        "ERROR:    Bridgehead did not stop within {} s of the signal: something blocks the event loop, or does not end \
+         when cancelled. Ending the process.\n",
         patience.as_secs_f64()
     ));
     ffi::exit_now(1)

@@ -113,6 +113,22 @@ pub(crate) fn block_signals() {
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const set, ptr::null_mut()) };
 }
 
+/// Does `work` with signals kept away, so that a thread that it starts has them kept away too.
+pub(crate) fn without_signals<T>(work: impl FnOnce() -> T) -> T {
+    // SAFETY: all zeroes is a valid signal set to be filled.
+    let mut all: libc::sigset_t = unsafe { mem::zeroed() };
+    // SAFETY: all zeroes is a valid signal set to be filled.
+    let mut before: libc::sigset_t = unsafe { mem::zeroed() };
+    // SAFETY: the pointer is valid for a write.
+    unsafe { libc::sigfillset(&raw mut all) };
+    // SAFETY: both pointers are valid, and only this thread's mask changes.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before) };
+    let done = work();
+    // SAFETY: the set is the one that was in force.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut()) };
+    done
+}
+
 /// Has Python's own handler for a signal run, as if the signal had come to Python.
 pub(crate) fn tell_python(signal: i32) {
     // SAFETY: documented as callable without the GIL and from a signal handler.

@@ -150,7 +150,8 @@ impl Server {
 }
 
 fn open_log(descriptor: RawFd) -> PyResult<Arc<LogPipe>> {
-    Ok(LogPipe::start(ffi::duplicate(descriptor)?)?)
+    let descriptor = ffi::duplicate(descriptor)?;
+    Ok(ffi::without_signals(|| LogPipe::start(descriptor))?)
 }
 
 fn listen(descriptor: RawFd) -> PyResult<Listener> {
