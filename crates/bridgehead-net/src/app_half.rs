@@ -6,7 +6,7 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Poll, Waker};
 
 use bridgehead_asgi::{More, ResponseParts};
 use bytes::Bytes;
@@ -63,11 +63,9 @@ impl AppHalf {
                 Reception::Nothing
             }
             Client::HalfClosed | Client::Gone => {
-                let waker = state.abandon();
+                let wakers = state.abandon();
                 drop(state);
-                if let Some(waker) = waker {
-                    waker.wake();
-                }
+                wakers.into_iter().for_each(Waker::wake);
                 Reception::Gone
             }
         }
@@ -127,7 +125,8 @@ impl AppHalf {
         if more == More::Ends {
             state.download.flow = Flow::Complete;
         }
-        let room = state.room();
+        // After the last piece there is nothing to wait for: once it is written the client counts as gone.
+        let room = if more == More::Ends { Room::Free } else { state.room() };
         let leaves = more == More::Ends || room == Room::Full;
         let waker = if leaves { state.download.client.take() } else { None };
         drop(state);
@@ -154,7 +153,9 @@ impl AppHalf {
             {
                 return Poll::Ready(());
             }
-            state.download.room = Some(cx.waker().clone());
+            if !state.download.room.iter().any(|waker| waker.will_wake(cx.waker())) {
+                state.download.room.push(cx.waker().clone());
+            }
             Poll::Pending
         })
     }

@@ -5,7 +5,7 @@
 //! Invariant: a half that is dropped before its answer's end is a client that has gone, and the application hears of it.
 
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 
@@ -47,11 +47,9 @@ impl ClientHalf {
             };
         }
         let chunk = state.take_ready();
-        let room = state.download.room.take();
+        let room = std::mem::take(&mut state.download.room);
         drop(state);
-        if let Some(room) = room {
-            room.wake();
-        }
+        room.into_iter().for_each(Waker::wake);
         Poll::Ready(Some(Ok(chunk)))
     }
 

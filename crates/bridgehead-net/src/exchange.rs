@@ -108,7 +108,7 @@ pub(crate) struct Download {
     pub(crate) flow: Flow,
     pub(crate) after: After,
     pub(crate) client: Option<Waker>,
-    pub(crate) room: Option<Waker>,
+    pub(crate) room: Vec<Waker>,
 }
 
 /// A new exchange: for the connection, for whoever reads the body, for the application, and one that only looks.
@@ -127,7 +127,7 @@ pub(crate) fn open(app: Arc<dyn App>, body: Flow) -> (ClientHalf, Uploader, AppH
                 flow: Flow::Open,
                 after: After::KeepAlive,
                 client: None,
-                room: None,
+                room: Vec::new(),
             },
             parked: None,
         }),
@@ -150,7 +150,7 @@ impl Shared {
         state.download.size = 0;
         state.upload.chunks.clear();
         let (parked, room, uploader) =
-            (state.unpark(), state.download.room.take(), state.upload.uploader.take());
+            (state.unpark(), std::mem::take(&mut state.download.room), state.upload.uploader.take());
         drop(state);
         self.tell(parked);
         room.into_iter().chain(uploader).for_each(Waker::wake);
@@ -224,17 +224,19 @@ impl State {
         }
     }
 
-    /// The application knows that the client has left: nothing more is said to it.
-    pub(crate) fn abandon(&mut self) -> Option<Waker> {
+    /// The application knows that the client has left: nothing more is said to it. Gives whom to wake.
+    pub(crate) fn abandon(&mut self) -> Vec<Waker> {
         self.client = Client::Gone;
+        let mut wakers = std::mem::take(&mut self.download.room);
         if self.download.flow != Flow::Open {
-            return None;
+            return wakers;
         }
         if self.download.answer.is_none() {
             self.download.answer = Some(Answer::Abandoned);
         }
         self.download.flow = Flow::Broken;
-        self.download.client.take()
+        wakers.extend(self.download.client.take());
+        wakers
     }
 }
 
