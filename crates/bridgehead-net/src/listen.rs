@@ -16,8 +16,8 @@ use crate::socket::Socket;
 /// A descriptor that cannot be listened on.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// Neither TCP nor Unix.
-    #[error("the descriptor is a socket of an unknown family; a TCP or Unix listener was due")]
+    /// Neither TCP nor a Unix stream.
+    #[error("the descriptor is a socket of another kind; a TCP or Unix listener was due")]
     Family,
     /// The kernel's word.
     #[error("the descriptor cannot be listened on: {0}")]
@@ -49,6 +49,10 @@ impl Listener {
     /// When it is not a TCP or Unix socket.
     pub fn new(descriptor: OwnedFd) -> Result<Self, ListenError> {
         let socket = socket2::Socket::from(descriptor);
+        // A datagram socket would be asked for clients for ever.
+        if socket.r#type()? != socket2::Type::STREAM {
+            return Err(ListenError::Family);
+        }
         socket.set_nonblocking(true)?;
         let address = socket.local_addr()?;
         if address.as_socket().is_some() {
