@@ -55,7 +55,7 @@ async fn accept(listener: Open, worker: Worker) {
     loop {
         let accepted = tokio::select! {
             biased;
-            () = watch.reached(Stage::Draining) => break,
+            _ = watch.reached(Stage::Draining) => break,
             accepted = poll_fn(|cx| listener.poll_accept(cx)) => accepted,
         };
         match accepted {
@@ -65,7 +65,9 @@ async fn accept(listener: Open, worker: Worker) {
             Err(_) => {}
         }
     }
-    // What the kernel has already greeted for us would be reset by closing the listener.
+    // What the kernel has already greeted for us would be reset by closing the listener. Tokio has heard of it once
+    // its driver had a turn.
+    tokio::task::yield_now().await;
     while let Some(Ok(client)) = waiting(&listener).await {
         take_in(client, &worker);
     }

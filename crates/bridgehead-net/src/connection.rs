@@ -103,7 +103,7 @@ pub(crate) async fn run(socket: Socket, peer: Arc<Peer>, worker: Worker) {
         let event = tokio::select! {
             biased;
             _ = http.as_mut() => Event::Done,
-            () = watch.reached(awaited) => Event::Stage(watch.stage()),
+            stage = watch.reached(awaited) => Event::Stage(stage),
             event = poll_fn(|cx| line.poll_event(timer.as_mut(), keep_alive, asked, cx)) => event,
         };
         match event {
@@ -167,7 +167,11 @@ impl Line {
         match &mut *phase {
             Phase::Busy(witness) => self.poll_client(witness, cx),
             Phase::Encore(encore) => match encore.poll_through(cx) {
-                Poll::Pending => Poll::Pending,
+                // hyper has read the next request and looks no further, so this has to.
+                Poll::Pending => match self.socket.poll_sight(cx) {
+                    Poll::Ready(Sight::Broken) => Poll::Ready(Event::Over),
+                    Poll::Ready(Sight::Bytes | Sight::Closed) | Poll::Pending => Poll::Pending,
+                },
                 Poll::Ready(After::Close) => {
                     *phase = Phase::Closing;
                     Poll::Ready(Event::Closing)
@@ -182,6 +186,10 @@ impl Line {
             Phase::Closing if !asked => Poll::Ready(Event::Closing),
             Phase::Closing => Poll::Pending,
             Phase::Fresh(since) | Phase::Idle(since) => {
+                if self.socket.is_held_up() {
+                    // hyper has given the answer's end away, and still has bytes of it: idleness begins after them.
+                    *since = Instant::now();
+                }
                 let deadline = *since + keep_alive;
                 drop(phase);
                 poll_deadline(timer, deadline, cx)

@@ -59,15 +59,11 @@ pub(crate) fn watch(stage: watch::Receiver<Stage>) -> (Watch, LastOne) {
 }
 
 impl Watch {
-    /// Where the worker stands.
-    pub(crate) fn stage(&self) -> Stage {
-        *self.stage.borrow()
-    }
-
-    /// Waits until the worker is at `stage` or further. A signal that was dropped counts as aborting.
-    pub(crate) async fn reached(&mut self, stage: Stage) {
+    /// Waits until the worker is at `stage` or further, and gives where it is. A signal that was dropped counts as
+    /// aborting.
+    pub(crate) async fn reached(&mut self, stage: Stage) -> Stage {
         // An error means that the signal's owner is gone: the worker is over.
-        let _ = self.stage.wait_for(|current| *current >= stage).await;
+        self.stage.wait_for(|current| *current >= stage).await.map_or(Stage::Aborting, |reached| *reached)
     }
 }
 
@@ -108,6 +104,6 @@ mod tests {
         let (signal, stage) = channel();
         let (mut watch, _last) = watch(stage);
         drop(signal);
-        watch.reached(Stage::Aborting).await;
+        assert_eq!(watch.reached(Stage::Draining).await, Stage::Aborting);
     }
 }

@@ -10,6 +10,7 @@ use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -25,6 +26,8 @@ pub(crate) struct Socket {
     // Before the stream, so that it is given up first: a child must never close a number that means something new.
     _owned: forked::Claim,
     stream: Stream,
+    // Only the connection's own task comes here, but hyper wants what it polls to be shareable.
+    held_up: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -58,11 +61,19 @@ impl Socket {
     pub(crate) fn tcp(stream: TcpStream) -> Self {
         // A refusal of the option only costs latency.
         let _ = stream.set_nodelay(true);
-        Self { _owned: forked::Claim::on(&stream), stream: Stream::Tcp(stream) }
+        Self {
+            _owned: forked::Claim::on(&stream),
+            stream: Stream::Tcp(stream),
+            held_up: AtomicBool::new(false),
+        }
     }
 
     pub(crate) fn unix(stream: UnixStream) -> Self {
-        Self { _owned: forked::Claim::on(&stream), stream: Stream::Unix(stream) }
+        Self {
+            _owned: forked::Claim::on(&stream),
+            stream: Stream::Unix(stream),
+            held_up: AtomicBool::new(false),
+        }
     }
 
     /// Looks whether the client has left, taking nothing out of the stream.
@@ -85,6 +96,11 @@ impl Socket {
     pub(crate) fn close_will_reset(&self) {
         // Where it is refused the client sees a plain end, which is all that is left to do.
         let _ = either!(self, stream => SockRef::from(stream).set_linger(Some(Duration::ZERO)));
+    }
+
+    /// Whether the last bytes to be written were not taken: the client reads more slowly than we write.
+    pub(crate) fn is_held_up(&self) -> bool {
+        self.held_up.load(Ordering::Relaxed)
     }
 
     fn poll_read(&self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
@@ -113,6 +129,12 @@ impl Socket {
     }
 
     fn poll_write(&self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        let polled = self.poll_write_once(cx, slices);
+        self.held_up.store(polled.is_pending(), Ordering::Relaxed);
+        polled
+    }
+
+    fn poll_write_once(&self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         loop {
             ready!(either!(self, stream => stream.poll_write_ready(cx)))?;
             match either!(self, stream => stream.try_write_vectored(slices)) {
