@@ -1,0 +1,113 @@
+//! A line for each request, whatever became of it.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+
+use bridgehead_asgi::More;
+use bridgehead_net::{AccessLog, LogPipe, Reception, Room, Stage};
+use bytes::Bytes;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
+
+use crate::harness::{GET, LONG, PATIENCE, Site, TOKEN, head, plain, within};
+
+struct Log {
+    pipe: Arc<LogPipe>,
+    reader: BufReader<tokio::net::UnixStream>,
+}
+
+/// A site that logs, and its log.
+fn logging() -> (Site, Log) {
+    let (ours, theirs) = UnixStream::pair().expect("a socket pair");
+    theirs.set_nonblocking(true).expect("a socket option");
+    let theirs = tokio::net::UnixStream::from_std(theirs).expect("a runtime");
+    let pipe = LogPipe::start(OwnedFd::from(ours)).expect("a thread");
+    let mut config = plain(LONG);
+    config.access_log = Some(AccessLog { pipe: Arc::clone(&pipe), colours: false });
+    (Site::open(config), Log { pipe, reader: BufReader::new(theirs) })
+}
+
+impl Log {
+    /// Request and status of the next line.
+    async fn next(&mut self) -> String {
+        let mut line = String::new();
+        within(self.reader.read_line(&mut line)).await.expect("a line");
+        assert!(line.starts_with("INFO:     127.0.0.1:"), "{line}");
+        line.split_once(" - ").expect("the usual shape").1.trim_end().to_owned()
+    }
+
+    async fn assert_is_all(mut self, mut site: Site) {
+        site.advance(Stage::Aborting);
+        within(&mut site.served).await.expect("it ends");
+        self.pipe.close(PATIENCE);
+        drop((site, self.pipe));
+        let mut left = String::new();
+        within(self.reader.read_to_string(&mut left)).await.expect("its end");
+        assert_eq!(left, "");
+    }
+}
+
+#[tokio::test]
+async fn each_request_of_a_connection_has_a_line() {
+    let (site, mut log) = logging();
+    let mut client = site.connect().await;
+    for status in [200, 404, 500] {
+        client.send(GET).await;
+        assert_eq!(site.next().await.half.finish(head(status, &[]), Bytes::new()), Room::Free);
+        assert_eq!(i64::from(client.answer().await.status), status);
+    }
+    assert_eq!(log.next().await, "\"GET / HTTP/1.1\" 200 OK");
+    assert_eq!(log.next().await, "\"GET / HTTP/1.1\" 404 Not Found");
+    assert_eq!(log.next().await, "\"GET / HTTP/1.1\" 500 Internal Server Error");
+    log.assert_is_all(site).await;
+}
+
+#[tokio::test]
+async fn refusals_have_a_line() {
+    let (site, mut log) = logging();
+    let mut client = site.connect().await;
+    client.send(b"GET /no-host HTTP/1.1\r\n\r\n").await;
+    assert_eq!(client.answer().await.status, 400);
+    site.refuse(true);
+    let mut client = site.connect().await;
+    client.send(GET).await;
+    assert_eq!(client.answer().await.status, 503);
+    site.refuse(false);
+    client.send(GET).await;
+    drop(site.next().await);
+    assert_eq!(client.answer().await.status, 500);
+    assert_eq!(log.next().await, "\"GET /no-host HTTP/1.1\" 400 Bad Request");
+    assert_eq!(log.next().await, "\"GET / HTTP/1.1\" 503 Service Unavailable");
+    assert_eq!(log.next().await, "\"GET / HTTP/1.1\" 500 Internal Server Error");
+    log.assert_is_all(site).await;
+}
+
+#[tokio::test]
+async fn a_client_that_left_before_its_answer_is_a_499() {
+    let (site, mut log) = logging();
+    let (client, asked) = site.ask(GET).await;
+    assert_eq!(asked.half.watch(TOKEN), Reception::Nothing);
+    client.reset();
+    site.told(TOKEN).await;
+    assert_eq!(log.next().await, "\"GET / HTTP/1.1\" 499");
+    let (mut client, asked) = site.ask(GET).await;
+    assert_eq!(asked.half.watch(TOKEN), Reception::Nothing);
+    client.half_close().await;
+    site.told(TOKEN).await;
+    assert_eq!(asked.half.watch(TOKEN), Reception::Gone);
+    assert_eq!(log.next().await, "\"GET / HTTP/1.1\" 499");
+    log.assert_is_all(site).await;
+}
+
+#[tokio::test]
+async fn a_stream_has_its_line_when_it_ends() {
+    let (site, mut log) = logging();
+    let (mut client, asked) = site.ask(b"GET /a%20b?c=%22 HTTP/1.1\r\nHost: test\r\n\r\n").await;
+    assert_eq!(asked.half.start(head(206, &[])), Room::Free);
+    assert_eq!(asked.half.write(Bytes::from("x"), More::Follows), Room::Free);
+    asked.half.push_out();
+    client.head().await;
+    assert_eq!(asked.half.write(Bytes::new(), More::Ends), Room::Free);
+    assert_eq!(log.next().await, "\"GET /a%20b?c=%22 HTTP/1.1\" 206 Partial Content");
+    log.assert_is_all(site).await;
+}

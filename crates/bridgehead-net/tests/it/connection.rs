@@ -1,0 +1,174 @@
+//! What ends a connection while its worker serves, and what must not.
+
+use std::os::fd::OwnedFd;
+
+use bridgehead_asgi::More;
+use bridgehead_net::{Address, Listener, Reception, Room};
+use bytes::Bytes;
+use tokio::net::UnixStream;
+
+use crate::harness::{Client, GET, LONG, SHORT, Site, TOKEN, head, plain, within};
+
+/// Until a connection that was let in after all others has been closed for its silence: their time is over as well.
+async fn let_the_time_pass(site: &Site) {
+    site.connect().await.assert_closed().await;
+}
+
+#[tokio::test]
+async fn a_fresh_connection_is_closed_after_the_keep_alive_time() {
+    let site = Site::open(plain(SHORT));
+    site.connect().await.assert_closed().await;
+    let mut client = site.connect().await;
+    client.send(b"GET / HT").await;
+    client.assert_closed().await;
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_closed_after_the_keep_alive_time() {
+    let site = Site::open(plain(SHORT));
+    let (mut client, asked) = site.ask(GET).await;
+    assert_eq!(asked.half.finish(head(200, &[]), Bytes::new()), Room::Free);
+    assert_eq!(client.answer().await.status, 200);
+    client.assert_closed().await;
+}
+
+#[tokio::test]
+async fn a_busy_connection_is_not() {
+    let site = Site::open(plain(SHORT));
+    let (mut client, asked) = site.ask(GET).await;
+    let_the_time_pass(&site).await;
+    assert_eq!(asked.half.start(head(200, &[])), Room::Free);
+    asked.half.push_out();
+    client.head().await;
+    let_the_time_pass(&site).await;
+    assert_eq!(asked.half.write(Bytes::from("late"), More::Ends), Room::Free);
+    assert_eq!(client.chunk().await, b"late");
+}
+
+#[tokio::test]
+async fn a_connection_whose_application_has_the_last_word_is_not() {
+    let site = Site::open(plain(SHORT));
+    let (mut client, asked) = site.ask(GET).await;
+    assert_eq!(asked.half.start(head(200, &[("content-length", "1")])), Room::Free);
+    assert_eq!(asked.half.write(Bytes::from("x"), More::Follows), Room::Free);
+    asked.half.push_out();
+    assert_eq!(client.answer().await.body, b"x");
+    let_the_time_pass(&site).await;
+    assert!(!asked.half.is_gone());
+    assert_eq!(asked.half.write(Bytes::new(), More::Ends), Room::Free);
+    client.assert_closed().await;
+}
+
+#[tokio::test]
+async fn a_slow_reader_gets_its_whole_answer_however_long_it_takes() {
+    const WHOLE: usize = 16 * 1024 * 1024;
+    let site = Site::open(plain(SHORT));
+    let mut client = site.connect_narrow().await;
+    client.send(GET).await;
+    assert_eq!(site.next().await.half.finish(head(200, &[]), Bytes::from(vec![b'x'; WHOLE])), Room::Free);
+    client.head().await;
+    let_the_time_pass(&site).await;
+    assert_eq!(client.exactly(WHOLE).await.len(), WHOLE);
+}
+
+#[tokio::test]
+async fn the_keep_alive_time_begins_when_the_answer_is_written() {
+    let site = Site::open(plain(SHORT));
+    let (mut client, asked) = site.ask(GET).await;
+    let_the_time_pass(&site).await;
+    assert_eq!(asked.half.finish(head(200, &[]), Bytes::new()), Room::Free);
+    assert_eq!(client.answer().await.status, 200);
+    client.send(GET).await;
+    assert_eq!(site.next().await.half.finish(head(200, &[]), Bytes::new()), Room::Free);
+    assert_eq!(client.answer().await.status, 200);
+}
+
+#[tokio::test]
+async fn pipelined_requests_are_answered_one_after_the_other() {
+    let site = Site::open(plain(LONG));
+    let mut client = site.connect().await;
+    client.send(&GET.repeat(3)).await;
+    for number in ["1", "2", "3"] {
+        let asked = site.next().await;
+        assert!(site.is_quiet().await, "two requests of one connection ran at once");
+        assert_eq!(asked.half.finish(head(200, &[]), Bytes::from(number)), Room::Free);
+        assert_eq!(client.answer().await.body, number.as_bytes());
+    }
+}
+
+#[tokio::test]
+async fn a_half_closed_client_gets_every_answer_and_the_end() {
+    let site = Site::open(plain(LONG));
+    let mut client = site.connect().await;
+    client.send(&GET.repeat(2)).await;
+    client.half_close().await;
+    for number in ["1", "2"] {
+        assert_eq!(site.next().await.half.finish(head(200, &[]), Bytes::from(number)), Room::Free);
+        assert_eq!(client.answer().await.body, number.as_bytes());
+    }
+    client.assert_closed().await;
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_is_noticed_while_its_application_thinks() {
+    let site = Site::open(plain(LONG));
+    let (client, asked) = site.ask(GET).await;
+    assert_eq!(asked.half.watch(TOKEN), Reception::Nothing);
+    drop(client);
+    site.told(TOKEN).await;
+    assert_eq!(asked.half.watch(TOKEN), Reception::Gone);
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_with_a_request_behind_is_noticed_while_the_last_word_is_due() {
+    let site = Site::open(plain(LONG));
+    let (mut client, asked) = site.ask(&[GET, GET].concat()).await;
+    assert_eq!(asked.half.start(head(200, &[("content-length", "1")])), Room::Free);
+    assert_eq!(asked.half.write(Bytes::from("x"), More::Follows), Room::Free);
+    asked.half.push_out();
+    assert_eq!(client.answer().await.body, b"x");
+    assert_eq!(asked.half.watch(TOKEN), Reception::Nothing);
+    client.reset();
+    site.told(TOKEN).await;
+    assert_eq!(asked.half.watch(TOKEN), Reception::Gone);
+}
+
+#[tokio::test]
+async fn both_ends_of_a_connection_are_known() {
+    let site = Site::open(plain(LONG));
+    let (client, asked) = site.ask(GET).await;
+    assert_eq!(asked.peer.client, Address::Inet(client.stream.local_addr().expect("an address")));
+    assert_eq!(asked.peer.server, Address::Inet(site.address));
+}
+
+#[tokio::test]
+async fn a_unix_socket_is_served_too() {
+    let folder = std::env::temp_dir().join(format!("bridgehead-net-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let path = folder.join("socket");
+    let listener = std::os::unix::net::UnixListener::bind(&path).expect("a free path");
+    let nowhere = ([127, 0, 0, 1], 0).into();
+    let listener = Listener::new(OwnedFd::from(listener)).expect("a listener");
+    let site = Site::with(nowhere, listener, plain(SHORT));
+    let mut client = Client::new(within(UnixStream::connect(&path)).await.expect("it listens"));
+    client.send(GET).await;
+    let asked = site.next().await;
+    assert_eq!(asked.peer.client, Address::Unix(None));
+    assert_eq!(asked.peer.server, Address::Unix(Some(path.to_string_lossy().into_owned())));
+    assert_eq!(asked.half.finish(head(200, &[]), Bytes::from("unix")), Room::Free);
+    assert_eq!(client.answer().await.body, b"unix");
+    client.assert_closed().await;
+    std::fs::remove_dir_all(&folder).expect("our own folder");
+}
+
+#[test]
+fn what_is_no_stream_socket_is_no_listener() {
+    let (file, datagrams) = (
+        std::fs::File::open("Cargo.toml").expect("tests run in the crate's folder"),
+        std::os::unix::net::UnixDatagram::unbound().expect("a socket"),
+    );
+    let udp = std::net::UdpSocket::bind("127.0.0.1:0").expect("a free port");
+    assert!(Listener::new(OwnedFd::from(file)).is_err());
+    assert!(Listener::new(OwnedFd::from(datagrams)).is_err());
+    assert!(Listener::new(OwnedFd::from(udp)).is_err());
+}

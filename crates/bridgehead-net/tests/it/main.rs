@@ -1,0 +1,14 @@
+//! Bytes in, bytes out: the network crate over real sockets, with the application's half in the test's own hands.
+//!
+//! Not the rules of messages (`bridgehead-asgi`) and not the bridge. EMFILE is left out: the limit is the process's, and
+//! these tests share one.
+
+mod access;
+mod body;
+mod connection;
+mod descriptors;
+mod exchange;
+mod harness;
+mod refusals;
+mod shutdown;
+mod upload;

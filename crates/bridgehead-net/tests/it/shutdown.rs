@@ -1,0 +1,189 @@
+//! How each kind of connection ends with its worker.
+
+use bridgehead_asgi::More;
+use bridgehead_net::{Reception, Room, Stage};
+use bytes::Bytes;
+
+use crate::harness::{Client, GET, LONG, Site, TOKEN, head, listener, plain, within};
+
+/// Requests that came before on the same listener have been let in by now: it takes clients in their order.
+async fn settle(site: &Site) {
+    let (mut client, asked) = site.ask(GET).await;
+    assert_eq!(asked.half.finish(head(200, &[("connection", "close")]), Bytes::new()), Room::Free);
+    client.answer().await;
+    client.assert_closed().await;
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_closed_at_once() {
+    let mut site = Site::open(plain(LONG));
+    let (mut client, asked) = site.ask(GET).await;
+    assert_eq!(asked.half.finish(head(200, &[]), Bytes::new()), Room::Free);
+    client.answer().await;
+    site.advance(Stage::Draining);
+    client.assert_closed().await;
+    within(&mut site.served).await.expect("it ends with its last connection");
+}
+
+#[tokio::test]
+async fn a_busy_connection_gets_its_answer_and_is_told_that_it_is_the_last() {
+    let mut site = Site::open(plain(LONG));
+    let (mut client, asked) = site.ask(GET).await;
+    site.advance(Stage::Draining);
+    // The other connection ends only because the stage has been seen.
+    tokio::task::yield_now().await;
+    assert!(!asked.half.is_gone());
+    assert!(!site.served.is_finished());
+    within(async {
+        while tokio::net::TcpStream::connect(site.address).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    assert_eq!(asked.half.finish(head(200, &[]), Bytes::from("last")), Room::Free);
+    let answer = client.answer().await;
+    assert_eq!((answer.body.as_slice(), answer.closes()), (b"last".as_slice(), true));
+    client.assert_closed().await;
+    within(&mut site.served).await.expect("it ends with its last connection");
+}
+
+#[tokio::test]
+async fn a_stream_that_has_begun_is_finished() {
+    let mut site = Site::open(plain(LONG));
+    let (mut client, asked) = site.ask(GET).await;
+    assert_eq!(asked.half.start(head(200, &[])), Room::Free);
+    assert_eq!(asked.half.write(Bytes::from("begun"), More::Follows), Room::Free);
+    asked.half.push_out();
+    client.head().await;
+    assert_eq!(client.chunk().await, b"begun");
+    site.advance(Stage::Draining);
+    assert_eq!(asked.half.write(Bytes::from("done"), More::Ends), Room::Free);
+    assert_eq!(client.chunk().await, b"done");
+    assert_eq!(client.chunk().await, b"");
+    client.assert_closed().await;
+    within(&mut site.served).await.expect("it ends with its last connection");
+}
+
+#[tokio::test]
+async fn a_large_answer_that_is_being_read_is_finished() {
+    const WHOLE: usize = 16 * 1024 * 1024;
+    let mut site = Site::open(plain(LONG));
+    let mut client = site.connect_narrow().await;
+    client.send(GET).await;
+    let asked = site.next().await;
+    assert_eq!(asked.half.finish(head(200, &[]), Bytes::from(vec![b'x'; WHOLE])), Room::Free);
+    client.head().await;
+    site.advance(Stage::Draining);
+    assert_eq!(client.exactly(WHOLE).await.len(), WHOLE);
+    client.assert_closed().await;
+    within(&mut site.served).await.expect("it ends with its last connection");
+}
+
+#[tokio::test]
+async fn an_answer_whose_last_word_is_due_ends_with_it() {
+    let mut site = Site::open(plain(LONG));
+    let (mut client, asked) = site.ask(GET).await;
+    assert_eq!(asked.half.start(head(200, &[("content-length", "1")])), Room::Free);
+    assert_eq!(asked.half.write(Bytes::from("x"), More::Follows), Room::Free);
+    asked.half.push_out();
+    assert_eq!(client.answer().await.body, b"x");
+    site.advance(Stage::Draining);
+    // The client has all of it, so its connection may end before.
+    client.assert_closed().await;
+    let _ = asked.half.write(Bytes::new(), More::Ends);
+    drop(asked);
+    within(&mut site.served).await.expect("it ends with its last connection");
+}
+
+#[tokio::test]
+async fn a_fresh_connection_has_a_moment_for_its_request() {
+    let mut site = Site::open(plain(LONG));
+    let mut client = site.connect().await;
+    settle(&site).await;
+    site.advance(Stage::Draining);
+    client.send(GET).await;
+    let asked = site.next().await;
+    assert_eq!(asked.half.finish(head(200, &[]), Bytes::from("in time")), Room::Free);
+    let answer = client.answer().await;
+    assert_eq!((answer.body.as_slice(), answer.closes()), (b"in time".as_slice(), true));
+    client.assert_closed().await;
+    within(&mut site.served).await.expect("it ends with its last connection");
+}
+
+#[tokio::test]
+async fn a_fresh_connection_without_a_request_is_closed_after_its_moment() {
+    let mut site = Site::open(plain(LONG));
+    let mut client = site.connect().await;
+    settle(&site).await;
+    site.advance(Stage::Draining);
+    client.assert_closed().await;
+    within(&mut site.served).await.expect("it ends with its last connection");
+}
+
+#[tokio::test]
+async fn clients_in_the_backlog_are_answered() {
+    const CLIENTS: usize = 20;
+    let listener = listener();
+    let address = listener.local_addr().expect("an address");
+    let mut clients = Vec::new();
+    for _ in 0..CLIENTS {
+        let stream = within(tokio::net::TcpStream::connect(address)).await.expect("the backlog takes it");
+        let mut client = Client::new(stream);
+        client.send(GET).await;
+        clients.push(client);
+    }
+    let mut site = Site::on(listener, plain(LONG));
+    // Before the accepting task has run for the first time.
+    site.advance(Stage::Draining);
+    for _ in 0..CLIENTS {
+        assert_eq!(site.next().await.half.finish(head(200, &[]), Bytes::from("x")), Room::Free);
+    }
+    for client in &mut clients {
+        assert_eq!(client.answer().await.body, b"x");
+        client.assert_closed().await;
+    }
+    within(&mut site.served).await.expect("it ends with its last connection");
+}
+
+#[tokio::test]
+async fn nobody_is_let_in_any_more() {
+    let mut site = Site::open(plain(LONG));
+    site.advance(Stage::Draining);
+    within(&mut site.served).await.expect("there is no connection");
+    let refused = within(tokio::net::TcpStream::connect(site.address)).await.expect_err("it listens no more");
+    assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
+}
+
+#[tokio::test]
+async fn aborting_ends_every_connection_and_tells_every_application() {
+    for before in [Stage::Serving, Stage::Draining] {
+        let mut site = Site::open(plain(LONG));
+        let (mut busy, asked) = site.ask(GET).await;
+        assert_eq!(asked.half.watch(TOKEN), Reception::Nothing);
+        let (mut streaming, stream) = site.ask(GET).await;
+        assert_eq!(stream.half.start(head(200, &[])), Room::Free);
+        stream.half.push_out();
+        streaming.head().await;
+        let mut fresh = site.connect().await;
+        settle(&site).await;
+        site.advance(before);
+        site.advance(Stage::Aborting);
+        for client in [&mut busy, &mut streaming, &mut fresh] {
+            assert_eq!(client.rest().await.0, b"");
+        }
+        site.told(TOKEN).await;
+        assert_eq!(asked.half.watch(TOKEN), Reception::Gone);
+        assert_eq!(stream.half.write(Bytes::from("x"), More::Follows), Room::Gone);
+        within(&mut site.served).await.expect("nothing is left");
+    }
+}
+
+#[tokio::test]
+async fn a_signal_that_is_lost_ends_everything() {
+    let mut site = Site::open(plain(LONG));
+    let (mut client, asked) = site.ask(GET).await;
+    drop(site.signal.take());
+    assert_eq!(client.rest().await.0, b"");
+    assert!(asked.half.is_gone());
+    within(&mut site.served).await.expect("nothing is left");
+}
