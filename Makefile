@@ -24,7 +24,7 @@ unexport CARGO_TARGET_DIR
 
 .PHONY: help
 help: ## list the commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.* ## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: build ## build, install into .venv and serve examples/hello.py (APP=… PORT=…)
@@ -47,17 +47,25 @@ matrix: cargo-test ## every test on every Python found
 soak: build ## the long tests
 	BRIDGEHEAD_TEST_SOAK=1 $(VENV)/bin/python -m pytest -m soak --timeout 1800 $(ARGS)
 
-.PHONY: check
-check: build ## the linters: format, clippy, rustdoc, dependencies, types, stubs, house rules
+.PHONY: check check-style check-types check-rust check-dependencies
+check: check-style check-types check-rust check-dependencies ## the linters: format, types, stubs, clippy, rustdoc, dependencies, house rules
+
+check-style: environment
 	cargo fmt --check
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/python .ci/house.py
-	$(VENV)/bin/python .ci/arrow.py
+
+check-types: build
 	$(VENV)/bin/mypy
 	$(VENV)/bin/python -m mypy.stubtest bridgehead._native --allowlist .ci/stubtest.txt --ignore-unused-allowlist
+
+check-rust: environment
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --no-deps --locked --quiet
+
+check-dependencies: environment
+	$(VENV)/bin/python .ci/arrow.py
 	@.ci/deny
 
 .PHONY: format
