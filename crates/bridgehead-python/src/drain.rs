@@ -182,17 +182,32 @@ impl Bridge {
         this.next_turn();
         match event {
             Event::Arrived(arrival) => Self::start(slf, *arrival),
-            Event::Progress(Token(key)) => {
-                let http = this.books().requests.get(key).and_then(|http| Some(http.as_ref()?.clone_ref(py)));
-                for wait in http.iter().flat_map(|http| http.get().take_waits()) {
-                    Wait::resolve_now(wait.bind(py));
+            Event::Progress(token) => {
+                this.resume(py, token);
+                Ok(())
+            }
+            Event::Room(token) => {
+                if let Some(http) = this.request(py, token) {
+                    http.get().room_came();
                 }
+                this.resume(py, token);
                 Ok(())
             }
             Event::Finished => {
                 this.books().network = Network::Over;
                 this.tell_when_over(py)
             }
+        }
+    }
+
+    fn request(&self, py: Python<'_>, Token(key): Token) -> Option<Py<Http>> {
+        self.books().requests.get(key).and_then(|http| Some(http.as_ref()?.clone_ref(py)))
+    }
+
+    /// Whoever waits in this request looks again.
+    fn resume(&self, py: Python<'_>, token: Token) {
+        for wait in self.request(py, token).iter().flat_map(|http| http.get().take_waits()) {
+            Wait::resolve_now(wait.bind(py));
         }
     }
 

@@ -71,9 +71,12 @@ impl Http {
 
     /// Who waits for what the network has just told of.
     pub(crate) fn take_waits(&self) -> Vec<Py<Wait>> {
-        let mut state = self.lock();
-        state.room = RoomWatch::Off;
-        std::mem::take(&mut state.waits)
+        std::mem::take(&mut self.lock().waits)
+    }
+
+    /// Tokio waits for room no more.
+    pub(crate) fn room_came(&self) {
+        self.lock().room = RoomWatch::Off;
     }
 
     /// Sends what was kept back: a head that still waits for its body, pieces that may have been followed by others.
@@ -167,8 +170,12 @@ impl Http {
         let wait = Wait::new(py, self.bridge.get().event_loop(py))?;
         let kept = wait.clone_ref(py);
         let mut state = self.lock();
+        // Whoever asks with a timeout asks again and again, on a stream for hours.
+        let over: Vec<_> = state.waits.extract_if(.., |wait| wait.borrow(py).done()).collect();
         state.waits.push(kept);
         state.budget.rest();
+        drop(state);
+        drop(over);
         Ok(Outcome::Wait(wait))
     }
 
@@ -182,7 +189,7 @@ impl Http {
             let (room, inbox, token) = (half.room(), self.bridge.get().inbox(), self.token);
             runtime_handle::spawn(async move {
                 room.await;
-                inbox.push(crate::inbox::Event::Progress(token));
+                inbox.push(crate::inbox::Event::Room(token));
             })?;
             state.room = RoomWatch::On;
         }

@@ -6,9 +6,13 @@
 //! Invariant: an event that is pushed is followed by a wake, or by a drain that has not yet looked.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
+#[cfg(not(loom))]
+use std::sync::{Mutex, MutexGuard};
 
 use bridgehead_net::{Arrival, Token};
+#[cfg(loom)]
+use loom::sync::{Mutex, MutexGuard};
 
 use crate::wake::Wake;
 
@@ -22,11 +26,14 @@ pub(crate) enum Event {
     Arrived(Box<Arrival>),
     /// What this exchange parked for may have come.
     Progress(Token),
+    /// There is room again for what this exchange sends, or nobody reads it any more.
+    Room(Token),
     /// Every connection is gone, and no new one is let in.
     Finished,
 }
 
-/// The queue. Its length is bounded by [`ARRIVALS`], one `Progress` for each exchange that waits, and one `Finished`.
+/// The queue. Its length is bounded by [`ARRIVALS`], one `Progress` and one `Room` for each exchange that
+/// waits, and one `Finished`.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     // Pushed to by Tokio's thread, emptied by the loop's; held for a push or a batch.
@@ -120,7 +127,7 @@ impl Inbox {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use std::sync::Arc;

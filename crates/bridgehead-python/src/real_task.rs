@@ -8,7 +8,7 @@
 //!
 //! Invariant: nothing of a first step reaches the loop's queue of callbacks.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -42,8 +42,8 @@ impl RealTask {
             keywords.set_item("eager_start", true)?;
             FirstStep::Eager
         } else {
-            let capture = Py::new(py, Capture::default())?;
             let name = names::call_soon(py);
+            let capture = Py::new(py, Capture::new(event_loop.getattr(name)?.unbind()))?;
             // A loop with slots, or none of its own attributes, refuses.
             match event_loop.setattr(name, &capture).and_then(|()| event_loop.delattr(name)) {
                 Ok(()) => FirstStep::Captured(capture),
@@ -79,11 +79,13 @@ impl Stepper for RealTask {
         let FirstStep::Captured(capture) = &self.first_step else { return self.make(coroutine, &context) };
         let py = coroutine.py();
         let event_loop = self.event_loop.bind(py);
+        capture.get().expect_from(&context);
         event_loop.setattr(names::call_soon(py), capture)?;
         let made = self.make(coroutine, &context);
         event_loop.delattr(names::call_soon(py))?;
+        let step = capture.get().take();
         let task = made?;
-        if let Some(step) = capture.get().take() {
+        if let Some(step) = step {
             let _entered = Entered::new(&context)?;
             step.call0(py)?;
         }
@@ -91,36 +93,66 @@ impl Stepper for RealTask {
     }
 }
 
-/// Stands in for `loop.call_soon` while a task is made, and keeps what the task wanted to have called.
+/// Stands in for `loop.call_soon` while a task is made, and keeps what the task wanted to have called. A finalizer or a
+/// signal handler may run meanwhile: what those want goes its usual way.
 #[pyclass(frozen, module = "bridgehead._native")]
-#[derive(Default)]
 struct Capture {
-    // Set and taken within one call on the loop's thread; pyo3 wants classes to be shareable.
-    step: Mutex<Option<Py<PyAny>>>,
+    usual: Py<PyAny>,
+    // Changed within one call on the loop's thread; pyo3 wants classes to be shareable.
+    awaited: Mutex<Awaited>,
+}
+
+enum Awaited {
+    Nothing,
+    /// The first step of the task that has this context, which is no other's.
+    StepIn(Py<PyAny>),
+    Step(Py<PyAny>),
 }
 
 impl Capture {
+    fn new(usual: Py<PyAny>) -> Self {
+        Self { usual, awaited: Mutex::new(Awaited::Nothing) }
+    }
+
+    fn change(&self, next: Awaited) -> Awaited {
+        std::mem::replace(&mut self.awaited.lock().unwrap_or_else(PoisonError::into_inner), next)
+    }
+
+    fn expect_from(&self, context: &Bound<'_, PyAny>) {
+        drop(self.change(Awaited::StepIn(context.clone().unbind())));
+    }
+
     fn take(&self) -> Option<Py<PyAny>> {
-        self.step.lock().ok()?.take()
+        match self.change(Awaited::Nothing) {
+            Awaited::Step(step) => Some(step),
+            Awaited::Nothing | Awaited::StepIn(_) => None,
+        }
+    }
+
+    fn awaits(&self, context: Option<&Bound<'_, PyAny>>) -> bool {
+        let awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
+        matches!((&*awaited, context), (Awaited::StepIn(wanted), Some(context)) if context.is(wanted))
     }
 }
 
 #[pymethods]
 impl Capture {
-    #[pyo3(signature = (callback, *args, context = None))]
+    #[pyo3(signature = (*args, **keywords))]
     fn __call__(
         &self,
-        callback: Bound<'_, PyAny>,
         args: &Bound<'_, PyTuple>,
-        context: Option<Bound<'_, PyAny>>,
-    ) -> PyResult<()> {
-        // The start runs in the context that the task was given, which is the one that comes back here.
-        drop(context);
-        let step = if args.is_empty() { callback } else { partial(&callback, args)? };
-        if let Ok(mut kept) = self.step.lock() {
-            *kept = Some(step.unbind());
+        keywords: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<Option<Py<PyAny>>> {
+        let py = args.py();
+        let context = keywords.map(|keywords| keywords.get_item(names::context(py))).transpose()?.flatten();
+        if !self.awaits(context.as_ref()) {
+            return self.usual.call(py, args, keywords).map(Some);
         }
-        Ok(())
+        let callback = args.get_item(0)?;
+        let rest = args.get_slice(1, args.len());
+        let step = if rest.is_empty() { callback } else { partial(&callback, &rest)? };
+        drop(self.change(Awaited::Step(step.unbind())));
+        Ok(None)
     }
 }
 

@@ -97,6 +97,13 @@ impl Callback {
     }
 }
 
+fn cancelled(py: Python<'_>, message: Option<&Py<PyAny>>) -> PyErr {
+    match message {
+        Some(message) => CancelledError::new_err((message.clone_ref(py),)),
+        None => CancelledError::new_err(()),
+    }
+}
+
 #[pymethods]
 impl Wait {
     fn get_loop(&self, py: Python<'_>) -> Py<PyAny> {
@@ -108,7 +115,7 @@ impl Wait {
         self.event_loop.clone_ref(py)
     }
 
-    fn done(&self) -> bool {
+    pub(crate) fn done(&self) -> bool {
         !matches!(self.lock().state, State::Pending)
     }
 
@@ -120,9 +127,21 @@ impl Wait {
         match &self.lock().state {
             State::Resolved => Ok(()),
             State::Pending => Err(InvalidStateError::new_err("Result is not set.")),
-            State::Cancelled(None) => Err(CancelledError::new_err(())),
-            State::Cancelled(Some(message)) => Err(CancelledError::new_err((message.clone_ref(py),))),
+            State::Cancelled(message) => Err(cancelled(py, message.as_ref())),
         }
+    }
+
+    /// For `asyncio.gather`, as the next one.
+    #[getter]
+    fn _cancel_message(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        match &self.lock().state {
+            State::Cancelled(Some(message)) => Some(message.clone_ref(py)),
+            _ => None,
+        }
+    }
+
+    fn _make_cancelled_error(&self, py: Python<'_>) -> Py<PyAny> {
+        cancelled(py, self._cancel_message(py).as_ref()).into_value(py).into_any()
     }
 
     fn exception(&self, py: Python<'_>) -> PyResult<()> {
@@ -153,18 +172,19 @@ impl Wait {
     }
 
     fn remove_done_callback(&self, py: Python<'_>, callback: &Bound<'_, PyAny>) -> PyResult<usize> {
-        // Compared outside the lock: equality may run Python.
-        let kept = std::mem::take(&mut self.lock().callbacks);
-        let before = kept.len();
-        let mut left = Vec::with_capacity(before);
-        for one in kept {
-            if !one.call.bind(py).eq(callback)? {
-                left.push(one);
+        // Compared outside the lock: equality may run Python, and may raise.
+        let calls: Vec<_> = self.lock().callbacks.iter().map(|one| one.call.clone_ref(py)).collect();
+        let mut equal = Vec::new();
+        for call in calls {
+            if call.bind(py).eq(callback)? {
+                equal.push(call);
             }
         }
-        let removed = before - left.len();
-        self.lock().callbacks.splice(0..0, left);
-        Ok(removed)
+        let mut inner = self.lock();
+        let removed: Vec<_> =
+            inner.callbacks.extract_if(.., |one| equal.iter().any(|call| call.is(&one.call))).collect();
+        drop(inner);
+        Ok(removed.len())
     }
 
     #[pyo3(signature = (msg = None))]
