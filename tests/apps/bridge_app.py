@@ -132,20 +132,20 @@ async def show_the_queue(scope: Scope, receive: Receive, send: Send) -> None:
 
 @routes.at("finalizers")
 async def have_finalizers_call_soon(scope: Scope, receive: Receive, send: Send) -> None:
-    """Leaves garbage whose finalizer schedules a callback, wherever the collector happens to run."""
-    loop = asyncio.get_running_loop()
-    for _ in range(int(option(scope, "count", "0"))):
-        Garbage(loop)
-    await answer_json(send, {"made": Garbage.made, "called": Garbage.called, "dead": Garbage.dead})
+    """Leaves garbage that schedules a callback when it is collected."""
+    Garbage(asyncio.get_running_loop())
+    dead = Garbage.dead
+    # What was scheduled before is called before.
+    await asyncio.sleep(0)
+    await answer_json(send, {"dead": dead, "called": Garbage.called})
 
 
 class Garbage:
-    made = dead = called = 0
+    dead = called = 0
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.itself = self
         self.loop = loop
-        Garbage.made += 1
 
     def __del__(self) -> None:
         Garbage.dead += 1
@@ -156,9 +156,19 @@ class Garbage:
         Garbage.called += 1
 
 
-@routes.at("threshold")
-async def set_the_collectors_threshold(scope: Scope, receive: Receive, send: Send) -> None:
-    gc.set_threshold(int(option(scope, "objects")))
+class Collecting(set[Any]):
+    """Has the collector run where a task that is being made is registered, as it may anywhere."""
+
+    def add(self, item: Any) -> None:
+        gc.collect()
+        super().add(item)
+
+
+@routes.at("collect-while-registering")
+async def collect_while_registering(scope: Scope, receive: Receive, send: Send) -> None:
+    tasks: Any = asyncio.tasks
+    weak = getattr(tasks, "_scheduled_tasks", None) or tasks._all_tasks
+    weak.data = Collecting(weak.data)
     await answer(send)
 
 
@@ -466,7 +476,7 @@ FUTURES = {
 
 @routes.at("resolved")
 async def note_how_a_future_is_resolved(scope: Scope, receive: Receive, send: Send) -> None:
-    """Waits for the client to leave; tells in which order, context and task the callbacks ran, and who called."""
+    """Waits for the client to leave; tells the callbacks' order, contexts and task, and who called."""
     await read_body(receive)
     name = option(scope, "name")
     loop = asyncio.get_running_loop()
@@ -510,7 +520,7 @@ async def note_how_a_future_is_resolved(scope: Scope, receive: Receive, send: Se
 
 @routes.at("in-turn")
 async def note_when_waiters_go_on(scope: Scope, receive: Receive, send: Send) -> None:
-    """Tasks that wait in `receive` go on inside the drain, those that wait for an asyncio future a turn later."""
+    """Tasks that wait in `receive` go on in the drain, those that wait for asyncio's futures a turn later."""
     await read_body(receive)
     name = option(scope, "name")
     order: list[str] = []

@@ -1,0 +1,64 @@
+"""What the bridge keeps of a request while it runs, and that it keeps nothing afterwards."""
+
+from __future__ import annotations
+
+import gc
+import os
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from harness import Server
+
+REQUESTS = int(os.environ.get("REQUESTS", "10000"))
+
+
+@pytest.fixture(scope="module")
+def server(loop: str) -> Iterator[Server]:
+    with Server("bridge_app:app", "--loop", loop, "--no-access-log") as server:
+        yield server
+
+
+def test_a_suspended_request_survives_the_collector(server: Server) -> None:
+    clients = [server.connect() for _ in range(10)]
+    for number, client in enumerate(clients):
+        head = f"POST /suspended?name={number} HTTP/1.1\r\nHost: test\r\nContent-Length: 4\r\n\r\n"
+        client.send(head.encode())
+        assert server.note(f"suspended-{number}") is True
+    for client in clients:
+        assert server.ask("/collect").body == b"collected"
+        client.send(b"kept")
+        assert client.read_response().body == b"kept"
+        client.close()
+
+
+def test_asking_again_and_again_leaves_nothing_behind(server: Server) -> None:
+    """A stream that asks whether its client is still there, as it may do for hours."""
+    with server.connect() as client:
+        assert int(client.ask("/polls?count=2000").body) < 20
+
+
+@pytest.mark.timeout(180)
+def test_thousands_of_requests_leave_no_objects_behind(server: Server) -> None:
+    targets = ["/hello", "/mixed/sleep", "/mixed/receive", "/mixed/stream", "/mixed/timeout"]
+
+    def run(share: int) -> None:
+        with server.connect() as client:
+            for number in range(share):
+                target = targets[number % 50] if number % 50 < len(targets) else targets[0]
+                assert client.ask(target).status == 200
+
+    run(200)
+    before: dict[str, Any] = server.ask("/objects").json()
+    threads = [threading.Thread(target=run, args=(REQUESTS // 4,)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(150)
+    gc.collect()
+    after: dict[str, Any] = server.ask("/objects").json()
+    grown = {name: count - before[name] for name, count in after.items() if count > before[name]}
+    # Types that are recycled keep up to 64 of a kind.
+    allowed = {"Receive": 70, "Send": 70}
+    assert not {name: more for name, more in grown.items() if more > allowed.get(name, 8)}, (before, after)

@@ -1,0 +1,119 @@
+"""The two threads of the bridge: who wakes whom, and whose runtime is whose."""
+
+from __future__ import annotations
+
+import statistics
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from harness import Server, request
+from harness.client import Client
+
+# One wake takes a tenth of a millisecond; two busy cores take what they want.
+SOON_SECONDS = 0.05
+
+
+@pytest.fixture(scope="module")
+def server(loop: str) -> Iterator[Server]:
+    with Server("bridge_app:app", "--loop", loop) as server:
+        yield server
+
+
+def test_a_parked_send_finds_its_runtime_and_goes_on_when_there_is_room(server: Server) -> None:
+    with server.connect(receive_buffer=16 * 1024) as client:
+        client.send(request("/stalled?name=stalled"))
+        parked = server.note("stalled-parked")
+        body = client.read_response().body
+        saw, sent = server.note("stalled-saw")
+        assert (saw, len(body)) == ("no error", sent)
+        assert sent >= parked
+
+
+@pytest.mark.parametrize("size", [1, 40_000, 65_536, 200_000])
+def test_a_complete_answer_ends_without_an_error_however_large_its_last_message(
+    server: Server, size: int
+) -> None:
+    with server.connect() as client:
+        for _ in range(5):
+            assert len(client.ask(f"/large-end?size={size}").body) == 2 * size
+            assert server.note("large-end") == "no error"
+
+
+def test_receiving_goes_on_beside_a_parked_send(server: Server) -> None:
+    with server.connect(receive_buffer=16 * 1024) as client:
+        client.send(b"POST /duplex?name=duplex HTTP/1.1\r\nHost: test\r\nContent-Length: 50\r\n\r\n")
+        for sent in range(1, 51):
+            client.send(b"x")
+            assert server.note("duplex-got") == sent
+        assert len(client.read_response().body) == 256 * 65_536
+
+
+def test_no_request_wakes_the_loop_by_its_self_pipe(server: Server) -> None:
+    with server.connect() as client:
+        for _ in range(100):
+            client.ask("/hello")
+        for _ in range(10):
+            client.ask("/mixed/stream")
+            client.send(b"POST /suspended?name=x HTTP/1.1\r\nHost: test\r\nContent-Length: 1\r\n\r\n")
+            assert server.note("suspended-x") is True
+            client.send(b"x")
+            assert client.read_response().body == b"x"
+        assert client.ask("/wakes").json() == {}
+
+
+def test_a_sleeping_loop_is_woken_at_once(server: Server) -> None:
+    with server.connect() as client:
+        client.ask("/hello")
+        assert usual(client, "/hello") < SOON_SECONDS
+
+
+def usual(client: Client, target: str) -> float:
+    """How long an answer takes, mostly: the loop has nothing else to wake up for."""
+    took = []
+    for _ in range(21):
+        began = time.monotonic()
+        client.ask(target)
+        took.append(time.monotonic() - began)
+    return statistics.median(took)
+
+
+def test_a_suspended_request_is_woken_at_once(server: Server) -> None:
+    took = []
+    with server.connect() as client:
+        for _ in range(21):
+            client.send(b"POST /suspended?name=wake HTTP/1.1\r\nHost: test\r\nContent-Length: 1\r\n\r\n")
+            assert server.note("suspended-wake") is True
+            began = time.monotonic()
+            client.send(b"x")
+            assert client.read_response().body == b"x"
+            took.append(time.monotonic() - began)
+    assert statistics.median(took) < SOON_SECONDS
+
+
+def test_an_endless_sender_and_receiver_leave_timers_running(server: Server) -> None:
+    client = server.connect()
+    client.send(b"POST /endless HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n")
+    assert server.note("endless") is True
+    stop = threading.Event()
+
+    def read() -> None:
+        while not stop.is_set() and client.read_some():
+            pass
+
+    def write() -> None:
+        while not stop.is_set() and client.try_send(b"1\r\nx\r\n" * 1000):
+            pass
+
+    threads = [threading.Thread(target=each) for each in (read, write)]
+    for thread in threads:
+        thread.start()
+    try:
+        # Starved it is late for ever.
+        assert server.ask("/lateness").json() < 1.0
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join(10)
+        client.reset()
