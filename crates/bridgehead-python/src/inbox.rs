@@ -96,9 +96,10 @@ impl Inbox {
     /// The loop's thread begins to look: the wake, if there was one, is cleared.
     pub(crate) fn open(&self) {
         let mut queue = self.lock();
-        let woken = std::mem::replace(&mut queue.watch, LoopState::Draining) == LoopState::Woken;
+        let came_back = std::mem::replace(&mut queue.watch, LoopState::Draining) == LoopState::Draining;
         drop(queue);
-        if woken {
+        // Also when it was not woken: a drain that nobody asked for may have overtaken the wake, which would never end.
+        if !came_back {
             self.wake.clear();
         }
     }

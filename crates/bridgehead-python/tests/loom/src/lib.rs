@@ -1,0 +1,189 @@
+//! Proves the inbox's protocol in every order that its threads may take: what is pushed is seen, by one wake a burst.
+//!
+//! `inbox.rs` itself is compiled here, with loom's mutex; what it needs of other files is modelled below. A loop that
+//! waits for a wake which never comes is a deadlock, and loom says so.
+
+#![cfg(all(loom, test))]
+// `inbox.rs` says `bridgehead_net`, which is this crate here.
+extern crate self as bridgehead_net;
+
+#[path = "../../../src/inbox.rs"]
+mod inbox;
+
+/// A request, as far as the inbox looks at it.
+#[derive(Debug)]
+pub struct Arrival(pub usize);
+
+/// Names one exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Token(pub usize);
+
+mod wake {
+    //! The eventfd: readable from the first signal until it is cleared.
+
+    use loom::sync::{Condvar, Mutex};
+
+    #[derive(Debug)]
+    pub(crate) struct Wake {
+        signals: Mutex<Signals>,
+        came: Condvar,
+    }
+
+    #[derive(Debug, Default)]
+    struct Signals {
+        uncleared: usize,
+        ever: usize,
+    }
+
+    impl Wake {
+        pub(crate) fn new() -> Self {
+            Self { signals: Mutex::new(Signals::default()), came: Condvar::new() }
+        }
+
+        pub(crate) fn signal(&self) {
+            let mut signals = self.signals.lock().expect("no thread panics");
+            signals.uncleared += 1;
+            signals.ever += 1;
+            drop(signals);
+            self.came.notify_one();
+        }
+
+        pub(crate) fn clear(&self) {
+            self.signals.lock().expect("no thread panics").uncleared = 0;
+        }
+
+        /// The loop's poll.
+        pub(crate) fn wait(&self) {
+            let mut signals = self.signals.lock().expect("no thread panics");
+            while signals.uncleared == 0 {
+                signals = self.came.wait(signals).expect("no thread panics");
+            }
+        }
+
+        pub(crate) fn ever(&self) -> usize {
+            self.signals.lock().expect("no thread panics").ever
+        }
+
+        pub(crate) fn is_quiet(&self) -> bool {
+            self.signals.lock().expect("no thread panics").uncleared == 0
+        }
+    }
+}
+
+mod tests {
+    use super::inbox::{Event, Inbox};
+    use super::wake::Wake;
+    use super::{Arrival, Token};
+    use loom::sync::Arc;
+    use loom::thread;
+
+    /// The loop's thread, as `drain.rs` is: polls, opens, takes at most `batch`, closes, and comes back by itself while
+    /// something is left. Ends once it has seen so many events; gives their tokens and how often it polled.
+    fn drain(inbox: &Inbox, batch: usize, expected: usize) -> (Vec<usize>, usize) {
+        drain_from(inbox, Begins::ByAWake, batch, expected)
+    }
+
+    #[derive(Clone, Copy, PartialEq)]
+    enum Begins {
+        ByAWake,
+        ByItself,
+    }
+
+    fn drain_from(inbox: &Inbox, begins: Begins, batch: usize, expected: usize) -> (Vec<usize>, usize) {
+        let (mut seen, mut polls, mut comes_back) = (Vec::new(), 0, begins == Begins::ByItself);
+        loop {
+            if !comes_back {
+                if seen.len() == expected {
+                    return (seen, polls);
+                }
+                inbox.wake().wait();
+                polls += 1;
+            }
+            inbox.open();
+            for _ in 0..batch {
+                match inbox.take() {
+                    Some(Event::Progress(Token(number)) | Event::Room(Token(number))) => seen.push(number),
+                    Some(Event::Arrived(arrival)) => seen.push(arrival.0),
+                    Some(Event::Finished) => seen.push(usize::MAX),
+                    None => break,
+                }
+            }
+            comes_back = inbox.close();
+        }
+    }
+
+    fn push(inbox: &Arc<Inbox>, tokens: std::ops::Range<usize>) -> thread::JoinHandle<()> {
+        let inbox = Arc::clone(inbox);
+        thread::spawn(move || tokens.for_each(|number| inbox.push(Event::Progress(Token(number)))))
+    }
+
+    #[test]
+    fn every_event_of_one_thread_is_seen_in_its_order() {
+        loom::model(|| {
+            let inbox = Arc::new(Inbox::new(Wake::new()));
+            let pusher = push(&inbox, 0..3);
+            let (seen, polls) = drain(&inbox, 32, 3);
+            pusher.join().expect("it ends");
+            assert_eq!(seen, [0, 1, 2]);
+            // A wake for each time that the loop slept, and none that it did not wait for.
+            assert_eq!(inbox.wake().ever(), polls);
+            assert!(inbox.wake().is_quiet());
+        });
+    }
+
+    #[test]
+    fn every_event_of_two_threads_is_seen() {
+        // Three threads have too many orders; bugs show with few changes of thread.
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(|| {
+            let inbox = Arc::new(Inbox::new(Wake::new()));
+            let pushers = [push(&inbox, 0..2), push(&inbox, 2..3)];
+            let (mut seen, polls) = drain(&inbox, 32, 3);
+            pushers.into_iter().for_each(|pusher| pusher.join().expect("it ends"));
+            seen.sort_unstable();
+            assert_eq!(seen, [0, 1, 2]);
+            assert_eq!(inbox.wake().ever(), polls);
+        });
+    }
+
+    #[test]
+    fn what_a_batch_leaves_is_seen_without_a_wake() {
+        loom::model(|| {
+            let inbox = Arc::new(Inbox::new(Wake::new()));
+            let pusher = push(&inbox, 0..3);
+            let (seen, polls) = drain(&inbox, 1, 3);
+            pusher.join().expect("it ends");
+            assert_eq!(seen, [0, 1, 2]);
+            assert_eq!(inbox.wake().ever(), polls);
+            assert!(inbox.wake().is_quiet());
+        });
+    }
+
+    #[test]
+    fn a_drain_that_nobody_asked_for_does_no_harm() {
+        loom::model(|| {
+            let inbox = Arc::new(Inbox::new(Wake::new()));
+            let pusher = push(&inbox, 0..2);
+            let (seen, _) = drain_from(&inbox, Begins::ByItself, 32, 2);
+            pusher.join().expect("it ends");
+            assert_eq!(seen, [0, 1]);
+        });
+    }
+
+    #[test]
+    fn arrivals_and_the_end_are_seen_too() {
+        loom::model(|| {
+            let inbox = Arc::new(Inbox::new(Wake::new()));
+            let network = Arc::clone(&inbox);
+            let pusher = thread::spawn(move || {
+                assert!(network.arrive(Box::new(Arrival(7))).is_ok());
+                network.push(Event::Room(Token(8)));
+                network.push(Event::Finished);
+            });
+            let (seen, _) = drain(&inbox, 32, 3);
+            pusher.join().expect("it ends");
+            assert_eq!(seen, [7, 8, usize::MAX]);
+        });
+    }
+}
