@@ -22,6 +22,14 @@ use crate::socket::Socket;
 pub(crate) struct AnswerBody {
     kind: Kind,
     turn: Turn,
+    end: BrokenEnd,
+}
+
+/// hyper throws away what it has not written when a body fails: it is given a chance first.
+#[derive(Debug, PartialEq, Eq)]
+enum BrokenEnd {
+    Unsaid,
+    WrittenOut,
 }
 
 #[derive(Debug)]
@@ -44,11 +52,15 @@ pub(crate) enum Framing {
 
 impl AnswerBody {
     pub(crate) fn whole(body: Bytes, turn: Turn) -> Self {
-        Self { kind: if body.is_empty() { Kind::Ended } else { Kind::Whole(body) }, turn }
+        Self {
+            kind: if body.is_empty() { Kind::Ended } else { Kind::Whole(body) },
+            turn,
+            end: BrokenEnd::Unsaid,
+        }
     }
 
     pub(crate) fn stream(half: ClientHalf, framing: Framing, turn: Turn) -> Self {
-        Self { kind: Kind::Stream(half, framing), turn }
+        Self { kind: Kind::Stream(half, framing), turn, end: BrokenEnd::Unsaid }
     }
 
     fn settle(&mut self) {
@@ -89,6 +101,11 @@ impl Body for AnswerBody {
             }
             Kind::Stream(half, framing) => {
                 let polled = ready!(half.poll_chunk(cx));
+                if matches!(polled, Some(Err(_))) && this.end == BrokenEnd::Unsaid {
+                    this.end = BrokenEnd::WrittenOut;
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
                 match (&polled, framing) {
                     (Some(Err(_)), Framing::UntilClose(socket)) => socket.close_will_reset(),
                     (Some(Ok(chunk)), Framing::Declared(due)) => {
