@@ -13,6 +13,7 @@ use tokio::sync::watch;
 use crate::app::App;
 use crate::config::Config;
 use crate::connection;
+use crate::executor::Executor;
 use crate::listen::{Listener, Open};
 use crate::peer::Peer;
 use crate::shutdown::{self, Stage, Watch};
@@ -21,15 +22,19 @@ use crate::socket::Socket;
 /// EMFILE clears only when a connection ends, so wait instead of spinning.
 const PAUSE: Duration = Duration::from_millis(100);
 
+/// The shortest time that Tokio tells apart: its driver has been asked meanwhile.
+const DRIVER_TURN: Duration = Duration::from_millis(1);
+
 /// What every connection of a worker shares.
 #[derive(Clone)]
 pub(crate) struct Worker {
     pub(crate) config: Arc<Config>,
     pub(crate) app: Arc<dyn App>,
     pub(crate) watch: Watch,
+    pub(crate) executor: Executor,
 }
 
-/// Begins to serve the listeners on the current runtime. What is returned ends when `stage` says so and the last
+/// Begins to serve the listeners on the current runtime, by tasks of `executor`. What is returned ends when `stage` says so and the last
 /// connection is gone.
 ///
 /// # Errors
@@ -39,12 +44,13 @@ pub fn serve(
     listeners: Vec<Listener>,
     app: Arc<dyn App>,
     stage: watch::Receiver<Stage>,
-) -> io::Result<impl Future<Output = ()>> {
+    executor: &Executor,
+) -> io::Result<impl Future<Output = ()> + use<>> {
     let open: Vec<Open> = listeners.into_iter().map(Listener::open).collect::<Result<_, _>>()?;
     let (watch, last) = shutdown::watch(stage);
-    let worker = Worker { config: Arc::new(config), app, watch };
+    let worker = Worker { config: Arc::new(config), app, watch, executor: executor.clone() };
     for listener in open {
-        tokio::spawn(accept(listener, worker.clone()));
+        executor.spawn(accept(listener, worker.clone()));
     }
     drop(worker);
     Ok(last.gone())
@@ -67,10 +73,15 @@ async fn accept(listener: Open, worker: Worker) {
     }
     // What the kernel has already greeted for us would be reset by closing the listener. Tokio has heard of it once
     // its driver had a turn.
-    tokio::task::yield_now().await;
+    driver_turn().await;
     while let Some(Ok(client)) = waiting(&listener).await {
         take_in(client, &worker);
     }
+}
+
+/// Until Tokio's driver has had a turn. Not `yield_now`: what that puts off is lost when whoever turns Tokio stops.
+pub(crate) async fn driver_turn() {
+    tokio::time::sleep(DRIVER_TURN).await;
 }
 
 fn is_shortage(error: &io::Error) -> bool {
@@ -78,7 +89,7 @@ fn is_shortage(error: &io::Error) -> bool {
 }
 
 fn take_in((socket, peer): (Socket, Arc<Peer>), worker: &Worker) {
-    tokio::spawn(connection::run(socket, peer, worker.clone()));
+    worker.executor.spawn(connection::run(socket, peer, worker.clone()));
 }
 
 /// The next client that is already there.

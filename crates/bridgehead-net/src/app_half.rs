@@ -6,7 +6,7 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::{Poll, Waker};
+use std::task::Poll;
 
 use bridgehead_asgi::{More, ResponseParts};
 use bytes::Bytes;
@@ -17,6 +17,17 @@ use crate::exchange::{After, Answer, CHUNKS, Client, Flow, LOW_WATER, Shared};
 /// The application's half. Dropping it unanswered is a failure of the application.
 #[derive(Debug)]
 pub struct AppHalf(pub(crate) Arc<Shared>);
+
+/// Pieces of an answer that wait for more of them, whoever wrote them.
+#[derive(Debug)]
+pub struct Kept(Arc<Shared>);
+
+impl Kept {
+    /// Has them leave. Nothing happens when they have left already.
+    pub fn push_out(&self) {
+        self.0.push_out();
+    }
+}
 
 /// What `receive` found.
 #[derive(Debug, PartialEq, Eq)]
@@ -47,9 +58,7 @@ impl AppHalf {
         let mut state = self.0.lock();
         let (found, uploader) = state.receive(token);
         drop(state);
-        if let Some(uploader) = uploader {
-            uploader.wake();
-        }
+        self.0.wake_if(uploader);
         found
     }
 
@@ -65,7 +74,7 @@ impl AppHalf {
             Client::HalfClosed | Client::Gone => {
                 let wakers = state.abandon();
                 drop(state);
-                wakers.into_iter().for_each(Waker::wake);
+                wakers.into_iter().for_each(|waker| self.0.wake_if(Some(waker)));
                 Reception::Gone
             }
         }
@@ -93,21 +102,19 @@ impl AppHalf {
         state.download.flow = Flow::Complete;
         let waker = state.download.client.take();
         drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        self.0.wake_if(waker);
         Room::Free
+    }
+
+    /// What is kept back, for somebody else to have it leave.
+    #[must_use]
+    pub fn kept(&self) -> Kept {
+        Kept(Arc::clone(&self.0))
     }
 
     /// Has what was started and written so far leave.
     pub fn push_out(&self) {
-        let mut state = self.0.lock();
-        let ready = state.download.answer.is_some() || !state.download.chunks.is_empty();
-        let waker = if ready { state.download.client.take() } else { None };
-        drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        self.0.push_out();
     }
 
     /// Sends a piece of a started answer; it is taken whatever is returned, unless the client has gone. One that
@@ -130,9 +137,7 @@ impl AppHalf {
         let leaves = more == More::Ends || room == Room::Full;
         let waker = if leaves { state.download.client.take() } else { None };
         drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        self.0.wake_if(waker);
         room
     }
 
@@ -184,8 +189,6 @@ impl Drop for AppHalf {
         }
         let waker = state.download.client.take();
         drop(state);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        self.0.wake_if(waker);
     }
 }

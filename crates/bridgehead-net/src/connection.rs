@@ -24,7 +24,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use crate::accept::Worker;
+use crate::accept::{Worker, driver_turn};
 use crate::access::Record;
 use crate::client_half::{Encore, Witness};
 use crate::config::Config;
@@ -230,7 +230,7 @@ impl Line {
             })
             .await;
         } else {
-            tokio::task::yield_now().await;
+            driver_turn().await;
         }
     }
 }

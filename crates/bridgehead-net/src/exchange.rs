@@ -156,6 +156,22 @@ impl Shared {
         room.into_iter().chain(uploader).for_each(Waker::wake);
     }
 
+    /// Has what was started and written so far leave.
+    pub(crate) fn push_out(&self) {
+        let mut state = self.lock();
+        let ready = state.download.answer.is_some() || !state.download.chunks.is_empty();
+        let waker = if ready { state.download.client.take() } else { None };
+        drop(state);
+        self.wake_if(waker);
+    }
+
+    /// The application's thread has a task of the network go on, outside the lock.
+    pub(crate) fn wake_if(&self, waker: Option<Waker>) {
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
     /// Says to the application, outside the lock, that what it parked for may have come.
     pub(crate) fn tell(&self, parked: Option<Token>) {
         if let Some(token) = parked {

@@ -64,7 +64,7 @@ async fn ask(
     let flow = if body.is_end_stream() { Flow::Complete } else { Flow::Open };
     let (client, uploader, half, witness) = exchange::open(Arc::clone(&worker.app), flow);
     if flow == Flow::Open {
-        upload(uploader, body, &head).await?;
+        upload(worker, uploader, body, &head).await?;
     }
     turn.watched_by(witness);
     let head =
@@ -74,16 +74,21 @@ async fn ask(
     Ok(client)
 }
 
-async fn upload(uploader: Uploader, mut body: Incoming, head: &request::Parts) -> Result<(), Refusal> {
+async fn upload(
+    worker: &Worker,
+    uploader: Uploader,
+    mut body: Incoming,
+    head: &request::Parts,
+) -> Result<(), Refusal> {
     if head.version == Version::HTTP_11 && head.headers.contains_key(EXPECT) {
-        tokio::spawn(uploader.pump(body, Begin::WhenWanted));
+        worker.executor.spawn(uploader.pump(body, Begin::WhenWanted));
         return Ok(());
     }
     match uploader.prefetch(&mut body).await {
         // The application is told of a client that left; a client whose framing is wrong is told itself.
         Progress::Complete | Progress::CutOff => {}
         Progress::Partial => {
-            tokio::spawn(uploader.pump(body, Begin::AtOnce));
+            worker.executor.spawn(uploader.pump(body, Begin::AtOnce));
         }
         Progress::Malformed => return Err(Refusal::BadBody),
     }

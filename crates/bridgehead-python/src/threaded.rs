@@ -8,23 +8,32 @@ use std::io;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 
-use bridgehead_net::{Config, Listener, Signal, Stage};
-use tokio::runtime::{Builder, Handle, Runtime};
+use bridgehead_net::{Config, Executor, Listener, Signal, Stage};
+use tokio::runtime::{self, Builder, Handle};
+use tokio::task::coop::unconstrained;
 
 use crate::app::ToLoop;
 use crate::ffi;
 use crate::inbox::{Event, Inbox};
+use crate::runtime::Runtime;
+use crate::standby::{Presence, Standby};
 
 /// A network thread that serves.
 pub(crate) struct Threaded {
-    pub(crate) handle: Handle,
+    handle: Handle,
     signal: Signal,
     thread: JoinHandle<()>,
+    standby: Standby,
 }
 
 impl Threaded {
     /// Starts the thread, and waits until its runtime is there.
-    pub(crate) fn start(config: Config, listeners: Vec<Listener>, inbox: Arc<Inbox>) -> io::Result<Self> {
+    pub(crate) fn start(
+        config: Config,
+        listeners: Vec<Listener>,
+        inbox: Arc<Inbox>,
+        presence: Arc<Presence>,
+    ) -> io::Result<Self> {
         let (signal, stage) = bridgehead_net::shutdown_channel();
         let (ready, started) = mpsc::channel();
         let thread = thread::Builder::new().name("bridgehead-net".to_owned()).spawn(move || {
@@ -32,14 +41,15 @@ impl Threaded {
             let app = Arc::new(ToLoop(Arc::clone(&inbox)));
             let opened = runtime().and_then(|runtime| {
                 let _entered = runtime.enter();
-                let serving = bridgehead_net::serve(config, listeners, app, stage)?;
-                Ok((runtime, serving))
+                let executor = Executor::default();
+                let serving = bridgehead_net::serve(config, listeners, app, stage, &executor)?;
+                Ok((runtime, executor, serving))
             });
             match opened {
-                Ok((runtime, serving)) => {
+                Ok((runtime, executor, serving)) => {
                     // Whoever started us may have gone; then the signal has too, and serving ends at once.
                     let _ = ready.send(Ok(runtime.handle().clone()));
-                    runtime.block_on(serving);
+                    runtime.block_on(unconstrained(executor.drive(serving)));
                     drop(runtime);
                 }
                 Err(error) => {
@@ -49,20 +59,26 @@ impl Threaded {
             inbox.push(Event::Finished);
         })?;
         let handle = started.recv().map_err(io::Error::other)??;
-        Ok(Self { handle, signal, thread })
-    }
-
-    pub(crate) fn advance(&self, stage: Stage) {
-        self.signal.advance(stage);
-    }
-
-    /// Ends whatever is left and waits for the thread; to be called without the GIL.
-    pub(crate) fn join(self) -> thread::Result<()> {
-        self.signal.advance(Stage::Aborting);
-        self.thread.join()
+        Ok(Self { handle, signal, thread, standby: Standby::start(presence, None)? })
     }
 }
 
-fn runtime() -> io::Result<Runtime> {
+impl Runtime for Threaded {
+    fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    fn advance(&self, stage: Stage) {
+        self.signal.advance(stage);
+    }
+
+    fn join(self: Box<Self>) -> thread::Result<()> {
+        self.signal.advance(Stage::Aborting);
+        self.thread.join()?;
+        self.standby.stop()
+    }
+}
+
+fn runtime() -> io::Result<runtime::Runtime> {
     Builder::new_current_thread().enable_io().enable_time().build()
 }

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bridgehead_asgi::{ResponseHead, ResponseParts};
-use bridgehead_net::{App, Arrival, Config, Listener, Signal, Stage, Token};
+use bridgehead_net::{App, Arrival, Config, Executor, Listener, Signal, Stage, Token};
 use http::HeaderMap;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
@@ -107,11 +107,13 @@ impl Site {
             Arc::new(Desk { arrivals: arrived, progress: progressed, refusing: AtomicBool::new(false) });
         let (signal, stage) = bridgehead_net::shutdown_channel();
         let app: Arc<dyn App> = Arc::clone(&desk) as Arc<dyn App>;
-        let serving = bridgehead_net::serve(config, vec![listener], app, stage).expect("a runtime");
+        let executor = Executor::default();
+        let serving =
+            bridgehead_net::serve(config, vec![listener], app, stage, &executor).expect("a runtime");
         Self {
             address,
             signal: Some(signal),
-            served: tokio::spawn(serving),
+            served: tokio::spawn(async move { executor.drive(serving).await }),
             desk,
             tokens: AtomicUsize::new(100),
             arrivals: Mutex::new(arrivals),

@@ -1,0 +1,247 @@
+//! Runs the network's tasks wherever it is polled, and knows when none of them is ready.
+//!
+//! Tokio's own scheduler does not say when it is idle, and pays a system call for each wake from a thread that is not
+//! its own. Here a wake is a push; whoever polls, or has gone to wait for Tokio's driver, is told once.
+//!
+//! Not a driver: sockets and timers are Tokio's, so it has to be polled inside its runtime.
+//!
+//! Invariant: a task is in the queue at most once, and a panic ends the task it came from and nothing else.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll, Wake, Waker};
+
+/// Task polls before the driver has its turn.
+pub const POLLS: u32 = 64;
+
+/// The tasks of one worker's network. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub struct Executor(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    // Pushed to by whoever wakes a task, which may be any thread; emptied by whoever polls.
+    queue: Mutex<Queue>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    ready: VecDeque<Arc<Task>>,
+    /// Who waits for work.
+    waiting: Option<Waker>,
+}
+
+type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+struct Task {
+    // Polled by one thread at a time, though which one may change.
+    work: Mutex<Option<Work>>,
+    // Set by whoever wakes the task, cleared by whoever polls it.
+    queued: AtomicBool,
+    executor: Weak<Shared>,
+}
+
+/// What a round of polls came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Round {
+    /// No task is ready.
+    Idle,
+    /// As many were polled as were allowed, and more are ready.
+    Cut,
+}
+
+impl Executor {
+    /// Adds a task; it is ready.
+    pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let task = Task {
+            work: Mutex::new(Some(Box::pin(work))),
+            queued: AtomicBool::new(true),
+            executor: Arc::downgrade(&self.0),
+        };
+        self.0.push(Arc::new(task));
+    }
+
+    /// Polls at most `polls` ready tasks.
+    #[must_use]
+    pub fn run(&self, polls: u32) -> Round {
+        for _ in 0..polls {
+            let Some(task) = self.0.lock().ready.pop_front() else { return Round::Idle };
+            task.poll();
+        }
+        if self.0.lock().ready.is_empty() { Round::Idle } else { Round::Cut }
+    }
+
+    /// Runs tasks, and waits for more, until `end` does.
+    pub async fn drive(&self, end: impl Future<Output = ()>) {
+        let mut end = pin!(end);
+        poll_fn(|cx| {
+            let round = self.run(POLLS);
+            if end.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(());
+            }
+            if round == Round::Cut || self.poll_work(cx).is_ready() {
+                // The driver has its turn in between.
+                cx.waker().wake_by_ref();
+            }
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Has the task that `cx` belongs to woken when there is work. Pending when there is none.
+    pub fn poll_work(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut queue = self.0.lock();
+        if !queue.ready.is_empty() {
+            return Poll::Ready(());
+        }
+        match &mut queue.waiting {
+            Some(waiting) => waiting.clone_from(cx.waker()),
+            None => queue.waiting = Some(cx.waker().clone()),
+        }
+        Poll::Pending
+    }
+
+    /// Nobody waits any more: wakes are kept for whoever runs next.
+    pub fn leave(&self) {
+        let waiting = self.0.lock().waiting.take();
+        drop(waiting);
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, task: Arc<Task>) {
+        let mut queue = self.lock();
+        queue.ready.push_back(task);
+        let waiting = queue.waiting.take();
+        drop(queue);
+        if let Some(waiting) = waiting {
+            waiting.wake();
+        }
+    }
+}
+
+impl Task {
+    fn poll(self: Arc<Self>) {
+        self.queued.store(false, Ordering::Release);
+        let waker = Waker::from(Arc::clone(&self));
+        let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(running) = work.as_mut() else { return };
+        let polled =
+            catch_unwind(AssertUnwindSafe(|| running.as_mut().poll(&mut Context::from_waker(&waker))));
+        // The panic's hook has said what it was.
+        if !matches!(polled, Ok(Poll::Pending)) {
+            let over = work.take();
+            drop(work);
+            drop(over);
+        }
+    }
+}
+
+impl Wake for Task {
+    fn wake(self: Arc<Self>) {
+        if !self.queued.swap(true, Ordering::AcqRel)
+            && let Some(executor) = self.executor.upgrade()
+        {
+            executor.push(self);
+        }
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if !self.queued.swap(true, Ordering::AcqRel)
+            && let Some(executor) = self.executor.upgrade()
+        {
+            executor.push(Arc::clone(self));
+        }
+    }
+}
+
+impl std::fmt::Debug for Task {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Task").field("queued", &self.queued).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU32;
+
+    /// Counts its polls, and says how to wake it.
+    fn counted(executor: &Executor, last: u32) -> (Arc<AtomicU32>, Arc<Mutex<Option<Waker>>>) {
+        let (polls, waker) = (Arc::new(AtomicU32::new(0)), Arc::new(Mutex::new(None)));
+        let (counted, told) = (Arc::clone(&polls), Arc::clone(&waker));
+        executor.spawn(poll_fn(move |cx| {
+            *told.lock().expect("one thread") = Some(cx.waker().clone());
+            if counted.fetch_add(1, Ordering::Relaxed) + 1 == last { Poll::Ready(()) } else { Poll::Pending }
+        }));
+        (polls, waker)
+    }
+
+    #[test]
+    fn a_task_is_polled_once_however_often_it_is_woken() {
+        let executor = Executor::default();
+        let (polls, waker) = counted(&executor, 10);
+        assert_eq!(executor.run(64), Round::Idle);
+        let waker = waker.lock().expect("one thread").clone().expect("it was polled");
+        waker.wake_by_ref();
+        waker.wake_by_ref();
+        assert_eq!(executor.run(64), Round::Idle);
+        assert_eq!(polls.load(Ordering::Relaxed), 2);
+    }
+
+    #[test]
+    fn a_task_that_is_over_is_not_polled_again() {
+        let executor = Executor::default();
+        let (polls, waker) = counted(&executor, 1);
+        assert_eq!(executor.run(64), Round::Idle);
+        waker.lock().expect("one thread").clone().expect("it was polled").wake();
+        assert_eq!(executor.run(64), Round::Idle);
+        assert_eq!(polls.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn a_round_is_cut_while_tasks_are_ready() {
+        let executor = Executor::default();
+        (0..3).for_each(|_| executor.spawn(async {}));
+        assert_eq!(executor.run(2), Round::Cut);
+        assert_eq!(executor.run(2), Round::Idle);
+    }
+
+    #[test]
+    fn a_panic_ends_its_task_alone() {
+        let executor = Executor::default();
+        executor.spawn(async { panic!("on purpose") });
+        let (polls, _) = counted(&executor, 1);
+        assert_eq!(executor.run(64), Round::Idle);
+        assert_eq!(polls.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn who_waits_is_woken_by_the_first_push_and_who_left_is_not() {
+        struct Count(AtomicU32);
+        impl Wake for Count {
+            fn wake(self: Arc<Self>) {
+                self.0.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        let (executor, count) = (Executor::default(), Arc::new(Count(AtomicU32::new(0))));
+        let waker = Waker::from(Arc::clone(&count));
+        assert!(executor.poll_work(&mut Context::from_waker(&waker)).is_pending());
+        executor.spawn(async {});
+        executor.spawn(async {});
+        assert_eq!(count.0.load(Ordering::Relaxed), 1);
+        assert_eq!(executor.run(64), Round::Idle);
+        assert!(executor.poll_work(&mut Context::from_waker(&waker)).is_pending());
+        executor.leave();
+        executor.spawn(async {});
+        assert_eq!(count.0.load(Ordering::Relaxed), 1);
+    }
+}
