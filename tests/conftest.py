@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 
 import pytest
-from harness import uvloop_is_installed
+from harness import HAS_FUSED, uvloop_is_installed
 
-LOOPS = ["asyncio", *(["uvloop"] if uvloop_is_installed() else [])]
+LOOPS = ["asyncio", *(["uvloop"] if uvloop_is_installed() else []), *(["fused"] if HAS_FUSED else [])]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -28,6 +28,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module", params=LOOPS)
 def loop(request: pytest.FixtureRequest) -> str:
-    """Each event loop that is installed, by its name on the command line."""
+    """Each event loop that is installed, and asyncio's in the fused runtime, as the harness names them."""
     name: str = request.param
     return name

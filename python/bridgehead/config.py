@@ -98,6 +98,13 @@ class Config:
         group="Application",
         help="the event loop: asyncio, uvloop, or auto: uvloop if it is installed",
     )
+    runtime: str = option(
+        "auto",
+        read=choice("auto", "fused", "threaded"),
+        group="Application",
+        help="who drives the network: the loop (fused, on asyncio), or a thread of its own (threaded, auto)",
+        differs="new. uvicorn has no network of its own to be driven",
+    )
 
     host: str = option(
         "127.0.0.1",

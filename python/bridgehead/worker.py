@@ -13,15 +13,19 @@ import sys
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bridgehead import forks, log
 from bridgehead._native import Control, Server
 from bridgehead.asgi import Application, answer, complain
 from bridgehead.config import Config
+from bridgehead.errors import StartError
 from bridgehead.lifespan import Deadlines, Lifespan
 from bridgehead.load_app import load
 from bridgehead.sockets import Bound, bind
+
+if TYPE_CHECKING:
+    from bridgehead.selector import FusedSelector
 
 _CANCELLING = 2.0  # seconds for `finally` blocks, once requests are cancelled
 _CLOSING = 0.5  # of these, for whoever waits in `send()` once the connections are closed
@@ -54,6 +58,7 @@ class Options:
     default_headers: tuple[tuple[bytes, bytes], ...]
     access_log: int | None
     access_colours: bool
+    selector: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,17 +84,21 @@ class Patience:
 
 def run(config: Config) -> int:
     """Serve until told to stop; the exit code."""
-    loop = _new_loop(config.loop)
+    selector = _new_selector(config)
+    loop = asyncio.SelectorEventLoop(selector) if selector else _new_loop(config.loop)
     try:
         asyncio.set_event_loop(loop)
-        return loop.run_until_complete(_Worker(config, loop).serve())
+        return loop.run_until_complete(_Worker(config, loop, selector).serve())
     finally:
         _close(loop)
 
 
 class _Worker:
-    def __init__(self, config: Config, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, config: Config, loop: asyncio.AbstractEventLoop, selector: "FusedSelector | None"
+    ) -> None:
         self._config = config
+        self._selector = selector
         self._loop = loop
         self._patience = Patience.of(config)
         self._stop = asyncio.Event()
@@ -130,6 +139,8 @@ class _Worker:
             for each in bound:
                 # Rust has its own; while ours were open, clients would go on being let into the backlog.
                 each.socket.close()
+            if self._selector is not None:
+                self._selector.attach(self._loop, server.turner)
             log.serving(each.label for each in bound)
             await self._stop.wait()
             await self._end(server)
@@ -159,6 +170,8 @@ class _Worker:
             server.abort()
             if not await self._is_over(_CLOSING):
                 log.logger().error("%d requests did not end when cancelled.", server.running)
+        if self._selector is not None:
+            self._selector.detach(self._loop)
         server.close()
 
     async def _is_over(self, seconds: float) -> bool:
@@ -194,9 +207,22 @@ class _Worker:
             keep_alive=config.timeout_keep_alive,
             date_header=config.date_header,
             default_headers=headers,
+            selector=None if self._selector is None else self._selector.fileno(),
             access_log=1 if wants_log else None,
             access_colours=terminal if config.use_colors is None else config.use_colors,
         )
+
+
+def _new_selector(config: Config) -> "FusedSelector | None":
+    """The fused runtime's, if that is wanted. Imported only then: other systems have no epoll."""
+    if config.runtime != "fused":
+        return None
+    hint = "use --loop asyncio on Linux, or --runtime threaded"
+    if sys.platform != "linux" or config.loop == "uvloop":
+        raise StartError("the fused runtime needs asyncio's own loop on Linux", hint)
+    from bridgehead.selector import FusedSelector
+
+    return FusedSelector()
 
 
 def _new_loop(wanted: str) -> asyncio.AbstractEventLoop:
@@ -205,8 +231,6 @@ def _new_loop(wanted: str) -> asyncio.AbstractEventLoop:
             import uvloop
         except ImportError:
             if wanted == "uvloop":
-                from bridgehead.errors import StartError
-
                 raise StartError(
                     "uvloop is not installed", "try `pip install uvloop`, or --loop auto"
                 ) from None

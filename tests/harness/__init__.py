@@ -5,11 +5,12 @@ Invariant: no readiness is guessed by sleeping; every wait has a deadline and sa
 """
 
 from harness.client import Client, ClosedError, Response, request
-from harness.server import APPS, UVICORN, Server, uvloop_is_installed
+from harness.server import APPS, HAS_FUSED, UVICORN, Server, uvloop_is_installed
 from harness.verdicts import assert_refused, seen
 
 __all__ = [
     "APPS",
+    "HAS_FUSED",
     "UVICORN",
     "Client",
     "ClosedError",

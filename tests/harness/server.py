@@ -7,6 +7,7 @@ Invariant: leaving the `with` block never leaves a process behind.
 from __future__ import annotations
 
 import importlib.util
+import itertools
 import json
 import os
 import re
@@ -28,6 +29,10 @@ T = TypeVar("T")
 
 APPS = Path(__file__).resolve().parent.parent / "apps"
 UVICORN = os.environ.get("BRIDGEHEAD_TEST_SERVER") == "uvicorn"
+
+# Tests name it as if it were one more loop.
+HAS_FUSED = not UVICORN and sys.platform == "linux"
+FUSED = ("asyncio", "--runtime", "fused")
 
 # Two busy cores, debug builds, a cold import of FastAPI: generous, since only a failing test waits this long.
 STARTUP_SECONDS = 30.0
@@ -60,7 +65,10 @@ class Server:
         preexec_fn: Callable[[], object] | None = None,
         ready: bool = True,
     ) -> None:
-        self._command = [sys.executable, "-m", "uvicorn" if UVICORN else "bridgehead", target, *options]
+        self._command = [
+            *(sys.executable, "-m", "uvicorn" if UVICORN else "bridgehead", target),
+            *itertools.chain(*(FUSED if option == "fused" else [option] for option in options)),
+        ]
         given = {option.partition("=")[0] for option in options}
         if not given & {"--port", "--bind", "--uds", "--fd"}:
             self._command += ["--port", "0"]

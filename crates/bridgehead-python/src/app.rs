@@ -1,6 +1,6 @@
 //! The bridge as the network sees it: requests go into the inbox.
 //!
-//! No Python here: these methods run on Tokio's thread.
+//! No Python here: these methods run on the thread that turns Tokio.
 
 use std::sync::Arc;
 

@@ -20,6 +20,7 @@ use crate::http::Http;
 use crate::inbox::{Event, Inbox};
 use crate::runtime_handle::set_runtime_handle;
 use crate::scope::Template;
+use crate::standby::Presence;
 use crate::stepper::Stepper;
 use crate::wait::Wait;
 use crate::{ffi, names};
@@ -52,6 +53,10 @@ pub(crate) struct Bridge {
     pub(crate) stepper: Box<dyn Stepper>,
     // Only the loop's thread comes here; pyo3 wants classes to be shareable.
     pub(crate) books: Mutex<Books>,
+    /// Who has what is kept back leave when the loop does not come back.
+    pub(crate) presence: Arc<Presence>,
+    /// Who has things leave between the drain's callbacks.
+    pub(crate) between: Flush,
     // The same. Counts callbacks and starts: a request that sees it move knows that others had their turn.
     pub(crate) turns: AtomicU64,
 }
@@ -68,14 +73,14 @@ pub(crate) struct Books {
 }
 
 /// Who has what is kept back leave.
-#[derive(Default, PartialEq, Eq)]
-enum Flush {
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Flush {
     #[default]
     Nobody,
     /// A callback that is scheduled.
     Scheduled,
-    /// The drain, when it is through.
-    Drain,
+    /// The drain when it is through, or the fused runtime's next turn.
+    Itself,
 }
 
 #[derive(Default, PartialEq, Eq)]
@@ -86,6 +91,12 @@ enum Network {
     Over,
     /// And it was said.
     Told,
+}
+
+impl Books {
+    pub(crate) fn starting(flush: Flush) -> Self {
+        Self { flush, ..Self::default() }
+    }
 }
 
 impl Bridge {
@@ -166,6 +177,11 @@ impl Bridge {
         self.tell_when_over(py)
     }
 
+    /// The network's turn comes: everything leaves that was kept back.
+    pub(crate) fn push_out(&self) {
+        self.flush(Flush::Itself);
+    }
+
     fn tell_when_over(&self, py: Python<'_>) -> PyResult<()> {
         let mut books = self.books();
         if books.network != Network::Over || !books.requests.is_empty() {
@@ -239,13 +255,13 @@ impl Bridge {
     }
 }
 
-#[pymethods]
 impl Bridge {
-    fn __call__(slf: &Bound<'_, Self>) -> PyResult<()> {
+    /// Takes a batch out of the inbox. True when something is left.
+    pub(crate) fn drain(slf: &Bound<'_, Self>) -> PyResult<bool> {
         let (py, this) = (slf.py(), slf.get());
         set_runtime_handle(&this.handle);
         this.next_turn();
-        this.books().flush = Flush::Drain;
+        this.books().flush = Flush::Itself;
         this.inbox.open();
         let began = Instant::now();
         for _ in 0..BATCH {
@@ -253,15 +269,22 @@ impl Bridge {
             if let Err(error) = Self::handle(slf, event) {
                 names::report(py, &this.event_loop, error);
             }
-            this.flush(Flush::Drain);
+            this.flush(Flush::Itself);
             if began.elapsed() >= SHARE {
                 break;
             }
         }
-        this.flush(Flush::Nobody);
+        this.flush(this.between);
         this.next_turn();
-        if this.inbox.close() {
-            this.event_loop.call_method1(py, names::call_soon(py), (slf,))?;
+        Ok(this.inbox.close())
+    }
+}
+
+#[pymethods]
+impl Bridge {
+    fn __call__(slf: &Bound<'_, Self>) -> PyResult<()> {
+        if Self::drain(slf)? {
+            slf.get().event_loop.call_method1(slf.py(), names::call_soon(slf.py()), (slf,))?;
         }
         Ok(())
     }
@@ -278,6 +301,6 @@ impl Flusher {
     fn __call__(&self) {
         let bridge = self.bridge.get();
         // A drain may have begun and ended since, and have flushed them already.
-        bridge.flush(Flush::Nobody);
+        bridge.flush(bridge.between);
     }
 }

@@ -9,6 +9,8 @@ use std::{io, mem, ptr};
 
 use pyo3::ffi;
 use pyo3::prelude::*;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 
 /// A context that this thread is in until the guard is dropped. A guard and nothing else: an early return between
 /// enter and exit would leave the thread in another request's context.
@@ -63,6 +65,12 @@ pub(crate) fn duplicate(descriptor: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: it is not -1, and a number that is not open is refused by the system with EBADF.
     let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
     borrowed.try_clone_to_owned()
+}
+
+/// Has the current runtime watch a descriptor for being readable.
+pub(crate) fn watch(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an `OwnedFd` names the same open file for as long as it lives, and the `AsyncFd` owns it.
+    Ok(unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) }?)
 }
 
 /// Closes a descriptor in a forked child, where whatever owns it will never run.

@@ -93,10 +93,25 @@ impl Http {
     }
 
     /// What was sent is kept back until the application pauses: pieces that are ready together leave together.
-    fn keep_back(slf: &Bound<'_, Self>) -> PyResult<()> {
+    /// Says whether the standby has to know.
+    fn keep_back(slf: &Bound<'_, Self>) -> PyResult<bool> {
         let this = slf.get();
-        let listed = std::mem::replace(&mut this.lock().outbox, Outbox::Listed);
-        if listed == Outbox::Listed { Ok(()) } else { this.bridge.get().hold(slf) }
+        let (before, now) = {
+            let mut state = this.lock();
+            let now = if state.held.is_some() { Outbox::Head } else { Outbox::Pieces };
+            (std::mem::replace(&mut state.outbox, now), now)
+        };
+        if before == Outbox::Empty {
+            this.bridge.get().hold(slf)?;
+        }
+        Ok(before != now)
+    }
+
+    /// The application may block before its next piece; these leave then all the same.
+    fn keep_for_standby(&self) {
+        if let Some(half) = &self.lock().half {
+            self.bridge.get().presence.keep(half.kept());
+        }
     }
 
     /// One attempt of a `receive()`.
@@ -143,8 +158,8 @@ impl Http {
                 }
                 if ended {
                     this.response_ended(py)?;
-                } else if room == Room::Free {
-                    Self::keep_back(slf)?;
+                } else if room == Room::Free && Self::keep_back(slf)? {
+                    this.keep_for_standby();
                 }
                 room
             }

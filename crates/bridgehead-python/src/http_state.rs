@@ -31,11 +31,14 @@ pub(crate) struct State {
     pub(crate) outbox: Outbox,
 }
 
-/// Whether the bridge knows that something is kept back.
+/// What the bridge knows to be kept back.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outbox {
     Empty,
-    Listed,
+    /// A head, which waits for its body.
+    Head,
+    /// Pieces of a body.
+    Pieces,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

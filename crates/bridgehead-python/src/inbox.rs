@@ -69,6 +69,11 @@ impl Inbox {
         &self.wake
     }
 
+    /// Whether something waits.
+    pub(crate) fn is_filled(&self) -> bool {
+        !self.lock().events.is_empty()
+    }
+
     /// Queues a new request, unless too many wait.
     pub(crate) fn arrive(&self, arrival: Box<Arrival>) -> Result<(), Box<Arrival>> {
         let mut queue = self.lock();
@@ -131,10 +136,11 @@ impl Inbox {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::wake::Descriptor;
     use std::sync::Arc;
 
     fn inbox() -> Inbox {
-        Inbox::new(Wake::new().expect("a descriptor"))
+        Inbox::new(Wake::Descriptor(Descriptor::new().expect("a descriptor")))
     }
 
     fn token(event: Option<Event>) -> Option<usize> {

@@ -13,14 +13,18 @@ use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::drain::{Books, Bridge, Callables};
+use crate::drain::{Books, Bridge, Callables, Flush};
 use crate::ffi;
+use crate::fused::{Fused, FusedWorker};
 use crate::inbox::Inbox;
 use crate::real_task::RealTask;
+use crate::runtime::Runtime;
 use crate::runtime_handle::clear_runtime_handle;
 use crate::scope::Template;
+use crate::standby::Presence;
 use crate::threaded::Threaded;
-use crate::wake::Wake;
+use crate::turner::Turner;
+use crate::wake::{Descriptor, Turn, Wake};
 
 /// How long the last access lines may take.
 const LAST_LINES: Duration = Duration::from_millis(500);
@@ -37,6 +41,8 @@ struct Options {
     /// Where access lines go: a descriptor, if anywhere.
     access_log: Option<RawFd>,
     access_colours: bool,
+    /// The descriptor of the loop's selector, when the loop's thread is to turn the network.
+    selector: Option<RawFd>,
 }
 
 /// `bridgehead.worker.Host`: what the server calls, and where it runs.
@@ -55,7 +61,8 @@ struct Host {
 pub(crate) struct Server {
     bridge: Py<Bridge>,
     // The loop's thread takes it once, to end it; pyo3 wants classes to be shareable.
-    network: Mutex<Option<Threaded>>,
+    network: Mutex<Option<Box<dyn Runtime>>>,
+    turner: Option<Py<Turner>>,
     log: Option<Arc<LogPipe>>,
 }
 
@@ -82,9 +89,29 @@ impl Server {
             default_headers: default_headers(&options.default_headers)?,
             access_log,
         };
-        let inbox = Arc::new(Inbox::new(Wake::new()?));
-        let network = py.detach(|| Threaded::start(config, listeners, Arc::clone(&inbox)))?;
+        let presence = Arc::new(Presence::default());
+        let (network, fused, inbox) = match options.selector {
+            None => {
+                let inbox = Arc::new(Inbox::new(Wake::Descriptor(Descriptor::new()?)));
+                let threaded = py.detach(|| {
+                    Threaded::start(config, listeners, Arc::clone(&inbox), Arc::clone(&presence))
+                })?;
+                (Box::new(threaded) as Box<dyn Runtime>, None, inbox)
+            }
+            Some(selector) => {
+                let inbox = Arc::new(Inbox::new(Wake::Turn(Turn::default())));
+                let fused = Fused::start(
+                    config,
+                    listeners,
+                    Arc::clone(&inbox),
+                    ffi::duplicate(selector)?,
+                    Arc::clone(&presence),
+                )?;
+                (Box::new(FusedWorker::start(Arc::clone(&fused))?) as Box<dyn Runtime>, Some(fused), inbox)
+            }
+        };
         let event_loop = host.event_loop.bind(py);
+        let between = if fused.is_some() { Flush::Itself } else { Flush::Nobody };
         let bridge = Bridge {
             callables: Callables {
                 application: host.application,
@@ -92,19 +119,30 @@ impl Server {
                 finished: host.finished,
                 complain: host.complain,
             },
-            handle: network.handle.clone(),
+            handle: network.handle().clone(),
             context: host.context,
             template: Template::new(py, options.root_path, options.state)?,
             stepper: Box::new(RealTask::new(event_loop)?),
-            books: Mutex::new(Books::default()),
+            books: Mutex::new(Books::starting(between)),
+            between,
+            presence,
             turns: AtomicU64::new(0),
             event_loop: event_loop.clone().unbind(),
             inbox,
         };
         let bridge = Py::new(py, bridge)?;
-        let descriptor = bridge.get().inbox.wake().descriptor();
-        event_loop.call_method1("add_reader", (descriptor, &bridge))?;
-        Ok(Self { bridge, network: Mutex::new(Some(network)), log })
+        if let Some(descriptor) = bridge.get().inbox.wake().descriptor() {
+            event_loop.call_method1("add_reader", (descriptor, &bridge))?;
+        }
+        let turner =
+            fused.map(|fused| Py::new(py, Turner::new(py, bridge.clone_ref(py), fused)?)).transpose()?;
+        Ok(Self { bridge, network: Mutex::new(Some(network)), turner, log })
+    }
+
+    /// What a fused loop's selector calls to turn the network; `None` when that has a thread of its own.
+    #[getter]
+    fn turner(&self, py: Python<'_>) -> Option<Py<Turner>> {
+        self.turner.as_ref().map(|turner| turner.clone_ref(py))
     }
 
     /// Lets nobody in any more but those who wait; running requests finish.
@@ -134,7 +172,9 @@ impl Server {
             return Ok(());
         };
         let bridge = self.bridge.get();
-        bridge.event_loop.call_method1(py, "remove_reader", (bridge.inbox.wake().descriptor(),))?;
+        if let Some(descriptor) = bridge.inbox.wake().descriptor() {
+            bridge.event_loop.call_method1(py, "remove_reader", (descriptor,))?;
+        }
         clear_runtime_handle();
         let ended = py.detach(|| {
             let ended = network.join();

@@ -1,0 +1,94 @@
+//! The fused runtime as asyncio's selector calls it: turn the network, drain the inbox, and again, until the loop itself
+//! has something to do.
+//!
+//! A handler that does not wait is answered without the loop's own round of Python: it is started right here, in the
+//! loop's thread, with no task current, as it would be in a callback.
+//!
+//! Invariant: when anything is left for the loop (a callback, a new timer, a descriptor), this returns.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pyo3::prelude::*;
+use pyo3::types::PyList;
+
+use crate::drain::Bridge;
+use crate::fused::{Fused, Patience};
+
+/// Given to the selector; see `selector.py`.
+#[pyclass(frozen, module = "bridgehead._native")]
+pub(crate) struct Turner {
+    bridge: Py<Bridge>,
+    fused: Arc<Fused>,
+    /// The loop's callbacks: CPython's own deque, and its heap of timers.
+    ready: Py<PyAny>,
+    scheduled: Py<PyList>,
+}
+
+impl Turner {
+    /// For a loop of asyncio's own.
+    pub(crate) fn new(py: Python<'_>, bridge: Py<Bridge>, fused: Arc<Fused>) -> PyResult<Self> {
+        let event_loop = bridge.get().event_loop(py).into_bound(py);
+        let ready = event_loop.getattr("_ready")?.unbind();
+        let scheduled = event_loop.getattr("_scheduled")?.cast_into::<PyList>()?.unbind();
+        Ok(Self { bridge, fused, ready, scheduled })
+    }
+
+    fn loop_has_work(&self, py: Python<'_>, timers: usize) -> PyResult<bool> {
+        Ok(self.ready.bind(py).len()? > 0 || self.scheduled.bind(py).len() != timers)
+    }
+}
+
+#[pymethods]
+impl Turner {
+    /// Serves for at most `seconds`, endlessly if they are negative. True when the selector has events.
+    fn __call__(&self, py: Python<'_>, seconds: f64) -> PyResult<bool> {
+        let bridge = self.bridge.bind(py);
+        let timers = self.scheduled.bind(py).len();
+        let until = Until::new(seconds);
+        loop {
+            bridge.get().push_out();
+            let patience = until.patience();
+            let due = py.detach(|| self.fused.turn(patience));
+            if due.events {
+                Bridge::drain(bridge)?;
+            }
+            if due.descriptors || patience == Patience::None || self.loop_has_work(py, timers)? {
+                bridge.get().push_out();
+                return Ok(due.descriptors);
+            }
+        }
+    }
+}
+
+/// When the loop's next timer is due.
+enum Until {
+    Now,
+    Instant(Instant),
+    Never,
+}
+
+impl Until {
+    fn new(seconds: f64) -> Self {
+        if seconds < 0.0 {
+            return Self::Never;
+        }
+        if seconds == 0.0 {
+            return Self::Now;
+        }
+        let deadline =
+            Duration::try_from_secs_f64(seconds).ok().and_then(|wait| Instant::now().checked_add(wait));
+        deadline.map_or(Self::Never, Self::Instant)
+    }
+
+    fn patience(&self) -> Patience {
+        match self {
+            Self::Now => Patience::None,
+            Self::Never => Patience::Endless,
+            Self::Instant(deadline) => match deadline.saturating_duration_since(Instant::now()) {
+                Duration::ZERO => Patience::None,
+                wait => Patience::For(wait),
+            },
+        }
+    }
+}
