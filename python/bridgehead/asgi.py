@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from bridgehead import log
+from bridgehead import forks, log
 from bridgehead._native import ClientDisconnected, Http
 
 Application = Callable[..., Awaitable[None]]
@@ -26,12 +26,14 @@ async def answer(application: Application, scope: dict[str, Any], http: Http) ->
         http.settle()
         raise
     except BaseException as error:  # uvicorn catches SystemExit here too: a request ends no server
+        forks.end_child(error)
         if not (_is_departure(error) and http.gone):
             # Our own frame, on top, says nothing to the application's author.
             trace = error.__traceback__ and error.__traceback__.tb_next
             log.application_error(error.with_traceback(trace))
         http.settle()
     else:
+        forks.end_child(None)
         lack = http.settle()
         if lack:
             complain(f"the application {lack}")

@@ -7,6 +7,10 @@ Invariant: between the fork and the child's own handlers no signal is lost: they
 
 import os
 import signal
+import socket
+import sys
+import traceback
+from collections.abc import Iterable
 from contextlib import suppress
 
 from bridgehead._native import forget_descriptors
@@ -15,11 +19,14 @@ _ENDING = (signal.SIGINT, signal.SIGTERM)
 
 _registered = False
 _mask: set[int] = set()
+_sockets: list[socket.socket] = []
+_child = False
 
 
-def register() -> None:
-    """Look after every fork of this process from here on."""
+def register(sockets: Iterable[socket.socket]) -> None:
+    """Look after every fork of this process from here on; no child of it keeps these sockets."""
     global _registered
+    _sockets.extend(sockets)
     if not _registered:
         _registered = True
         os.register_at_fork(before=_block, after_in_parent=_unblock, after_in_child=_forget)
@@ -36,10 +43,33 @@ def _unblock() -> None:
 
 def _forget() -> None:
     """In the child: let go of what is the parent's."""
+    global _child
+    _child = True
     forget_descriptors()
+    for each in _sockets:
+        each.close()
     for number in _ENDING:
         # The system's side of these is our control thread's, which the child has not got; Python's side is
         # what the application thinks is in force.
         with suppress(ValueError, TypeError):
             signal.signal(number, signal.getsignal(number) or signal.SIG_DFL)
     _unblock()
+
+
+def end_child(error: BaseException | None) -> None:
+    """A child that comes out of the handler it was forked in has no loop to go on with: it ends there.
+
+    Called wherever a request ends, and does nothing in the parent.
+    """
+    if not _child:
+        return
+    code = 0
+    if isinstance(error, SystemExit):
+        code = error.code if isinstance(error.code, int) else int(error.code is not None)
+    elif error is not None:
+        traceback.print_exception(error)
+        code = 1
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(AttributeError, OSError, ValueError):
+            stream.flush()
+    os._exit(code)

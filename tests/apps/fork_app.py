@@ -90,3 +90,30 @@ async def use_a_pool(scope: Scope, receive: Receive, send: Send) -> None:
         loop = asyncio.get_running_loop()
         results = await asyncio.gather(*(loop.run_in_executor(pool, compute) for _ in range(4)))
     await answer_json(send, results)
+
+
+@routes.at("fork-and-leave")
+async def fork_a_child_that_leaves(scope: Scope, receive: Receive, send: Send) -> None:
+    end = option(scope, "end")
+    child = os.fork()
+    if child == 0:
+        if end == "exit":
+            raise SystemExit(5)
+        return
+    _, status = await asyncio.to_thread(os.waitpid, child, 0)
+    await answer_json(send, os.waitstatus_to_exitcode(status))
+
+
+async def forks_in_its_lifespan(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "lifespan":
+        await receive()
+        child = os.fork()
+        if child == 0:
+            time.sleep(120)
+            os._exit(0)
+        scope["state"]["child"] = child
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await send({"type": "lifespan.shutdown.complete"})
+        return
+    await answer_json(send, scope["state"]["child"])

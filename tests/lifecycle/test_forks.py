@@ -112,3 +112,22 @@ def test_a_forked_process_has_the_default_handlers(server: Server) -> None:
 def test_a_forked_pool_computes(server: Server) -> None:
     assert server.ask("/pool").json() == [45] * 4
     assert server.ask("/hello").body == b"hello"
+
+
+@pytest.mark.parametrize("end", ["exit", "return"])
+def test_a_child_that_leaves_its_handler_ends(server: Server, end: str) -> None:
+    code = {"exit": 5, "return": 0}[end]
+    with server.connect() as client:
+        assert client.ask(f"/fork-and-leave?end={end}").json() == code
+    assert server.ask("/hello").body == b"hello"
+
+
+def test_a_child_of_the_lifespan_does_not_hold_the_port(loop: str) -> None:
+    with Server("fork_app:forks_in_its_lifespan", "--loop", loop, env={"PYTHONWARNINGS": "ignore"}) as server:
+        child = server.ask("/child").json()
+        with killed_at_last(child):
+            port = server.port
+            server.stop()
+            os.kill(child, 0)
+            with Server("fork_app:app", "--port", str(port)) as successor:
+                assert successor.ask("/hello").body == b"hello"
