@@ -58,6 +58,8 @@ class Bound:
     kind: Kind
     label: str
     file: SocketFile | None = None
+    inherited: bool = False
+    """Somebody else made it, and may go on listening on it."""
 
     def close(self) -> None:
         """Close the socket unless it was detached, and remove its file. Twice is as good as once."""
@@ -219,7 +221,7 @@ def _adopt(address: DescriptorAddress, backlog: int) -> Bound:
         sock.detach()
         raise StartError(f"{address} cannot listen: {problem.strerror}", hint) from None
     kind = Kind.UNIX if sock.family == socket.AF_UNIX else Kind.TCP
-    return Bound(socket=sock, kind=kind, label=_label(sock))
+    return Bound(socket=sock, kind=kind, label=_label(sock), inherited=True)
 
 
 def _is_unbound(sock: socket.socket) -> bool:

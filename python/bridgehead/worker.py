@@ -27,6 +27,7 @@ from bridgehead.sockets import Bound, bind
 if TYPE_CHECKING:
     from bridgehead.selector import FusedSelector
 
+_FIRST_REQUEST = 15.0  # seconds, at least: the keep-alive time is for the next ones
 _CANCELLING = 2.0  # seconds for `finally` blocks, once requests are cancelled
 _CLOSING = 0.5  # of these, for whoever waits in `send()` once the connections are closed
 _SHARE = 0.7  # of a short shutdown, what requests get at least
@@ -50,9 +51,10 @@ class Host:
 class Options:
     """What the network needs to know; read by Rust."""
 
-    listeners: tuple[int, ...]
+    listeners: tuple[tuple[int, bool], ...]
     root_path: str
     state: dict[str, Any]
+    first_request: float
     keep_alive: float
     date_header: bool
     default_headers: tuple[tuple[bytes, bytes], ...]
@@ -121,7 +123,7 @@ class _Worker:
         # Not closed when serving ends: a thread that the application left behind may hold the exit, and a
         # second signal has to work until then.
         control = Control(self._loop, self._told, self._patience.whole)
-        forks.register()
+        forks.register(each.socket for each in bound)
         try:
             await self._live(application, bound, control)
         finally:
@@ -201,9 +203,10 @@ class _Worker:
         wants_log = config.access_log and log.logger().isEnabledFor(log.INFO)
         terminal = sys.stdout is not None and sys.stdout.isatty()
         return Options(
-            listeners=tuple(each.socket.fileno() for each in bound),
+            listeners=tuple((each.socket.fileno(), not each.inherited) for each in bound),
             root_path=config.root_path,
             state=lifespan.state,
+            first_request=max(config.timeout_keep_alive, _FIRST_REQUEST),
             keep_alive=config.timeout_keep_alive,
             date_header=config.date_header,
             default_headers=headers,

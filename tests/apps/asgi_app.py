@@ -724,3 +724,15 @@ class Subclass(dict[str, Any]):
 async def send_a_subclass(scope: Scope, receive: Receive, send: Send) -> None:
     await send(Subclass(type="http.response.start", status=200))
     await send(Subclass(type="http.response.body", body=b"subclass"))
+
+
+@routes.at("endless-until-gone")
+async def endless_until_gone(scope: Scope, receive: Receive, send: Send) -> None:
+    try:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        while True:
+            await send({"type": "http.response.body", "body": b"x", "more_body": True})
+            await asyncio.sleep(0.005)
+    except OSError as error:
+        routes.note(option(scope, "name"), type(error).__name__)
+        raise

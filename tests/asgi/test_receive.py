@@ -170,3 +170,12 @@ def test_an_answer_before_the_body_has_come_is_an_answer(server: Server) -> None
             assert client.read_to_end() == b""
         except ClosedError as closed:
             raise AssertionError(f"reset after {closed.data!r}") from closed
+
+
+@pytest.mark.parametrize("method", ["HEAD", "GET"])
+def test_an_endless_answer_ends_when_its_client_leaves(server: Server, method: str) -> None:
+    client = server.connect()
+    client.send(request(f"/endless-until-gone?name=endless-{method}", method=method))
+    client.read_until(b"\r\n\r\n")
+    client.close()
+    assert server.note(f"endless-{method}") == "ClientDisconnected"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from pathlib import Path
 from signal import SIGCONT, SIGINT, SIGSTOP, SIGTERM, Signals
 
@@ -348,3 +349,13 @@ def test_a_killed_parent_terminal_is_no_reason_to_hang(loop: str) -> None:
         os.close(reading)
         server.ask("/hello")
         server.stop()
+
+
+@pytest.mark.parametrize("sent", [b"G", b"\r\n", b"GET / HT", b"GET / HTTP/1.1\r\nHost: a\r\n"])
+def test_half_of_a_first_head_does_not_hold_the_end(loop: str, sent: bytes) -> None:
+    with Server("lifecycle_app:app", "--loop", loop) as server, server.connect() as client:
+        client.send(sent)
+        began = time.monotonic()
+        server.stop()
+        # Less than the requests' share of the stop, which is what it would wait for.
+        assert time.monotonic() - began < 9

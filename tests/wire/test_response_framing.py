@@ -189,3 +189,19 @@ def test_two_hundred_response_headers_are_sent(server: Server) -> None:
     with server.connect() as client:
         response = client.ask(f"/respond?headers={pairs}")
     assert sum(name.startswith("x-") for name, _ in response.headers) == 200
+
+
+def test_a_204_to_head_declares_no_length(server: Server) -> None:
+    with server.connect() as client:
+        response = client.ask("/status?status=204", method="HEAD")
+    assert response.status == 204
+    assert "content-length" not in dict(response.headers)
+
+
+def test_an_answer_that_ends_with_its_connection_does_not_promise_to_keep_it(server: Server) -> None:
+    with server.connect() as client:
+        client.send(b"GET /chunks?count=3&size=10 HTTP/1.0\r\nHost: test\r\nConnection: keep-alive\r\n\r\n")
+        raw = client.read_to_end()
+    head = raw.partition(b"\r\n\r\n")[0].lower()
+    assert b"keep-alive" not in head
+    assert raw.endswith(b"c" * 30)

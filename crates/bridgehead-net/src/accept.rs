@@ -71,6 +71,7 @@ async fn accept(listener: Open, worker: Worker) {
             Err(_) => {}
         }
     }
+    listener.shut_gate();
     // What the kernel has already greeted for us would be reset by closing the listener. Tokio has heard of it once
     // its driver had a turn.
     driver_turn().await;

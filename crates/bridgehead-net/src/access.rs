@@ -26,6 +26,8 @@ pub struct AccessLog {
     pub pipe: Arc<LogPipe>,
     /// Whether a person watches.
     pub colours: bool,
+    /// In front of every path, as applications see it.
+    pub root_path: Arc<str>,
 }
 
 /// What is known of a request, filled in while it is answered.
@@ -63,8 +65,14 @@ impl Record {
         let Ink { level, bold, status, plain } = ink;
         // Writing to a Vec cannot fail.
         let _ = write!(line, "{level}INFO{plain}:     {} - \"{bold}{} ", peer.client, self.method);
-        let target = self.target.path_and_query().map_or(self.target.path(), |target| target.as_str());
-        escape(target.as_bytes(), line);
+        match self.target.path_and_query().map(http::uri::PathAndQuery::as_str) {
+            Some(target) => {
+                escape(self.log.root_path.as_bytes(), line);
+                escape(if target.starts_with('?') { "/" } else { "" }.as_bytes(), line);
+                escape(target.as_bytes(), line);
+            }
+            None => escape(self.target.to_string().as_bytes(), line),
+        }
         let version = bridgehead_asgi::http_version(self.version);
         let _ = writeln!(line, " HTTP/{version}{plain}\" {status}{code} {reason}{plain}");
     }
@@ -115,7 +123,7 @@ mod tests {
 
     fn line(target: &str, status: Option<u16>) -> String {
         let request = http::Request::builder().uri(target).body(()).expect("a valid target").into_parts().0;
-        let log = AccessLog { pipe: LogPipe::discarding(), colours: false };
+        let log = AccessLog { pipe: LogPipe::discarding(), colours: false, root_path: "".into() };
         let mut record = Record::new(&log, &request);
         record.status = status.map(|code| StatusCode::from_u16(code).expect("a valid status"));
         let client = Address::inet("127.0.0.1:5000".parse().expect("literal"));

@@ -91,6 +91,17 @@ impl AppHalf {
         Room::Free
     }
 
+    /// Sends a head that no body follows, whatever is written.
+    #[must_use]
+    pub fn start_bodiless(&self, parts: ResponseParts) -> Room {
+        let mut state = self.0.lock();
+        if state.is_gone() {
+            return Room::Gone;
+        }
+        state.download.answer = Some(Answer::HeadOnly(parts));
+        Room::Free
+    }
+
     /// Sends a complete answer.
     #[must_use]
     pub fn finish(&self, parts: ResponseParts, body: Bytes) -> Room {
@@ -170,6 +181,12 @@ impl AppHalf {
         self.0.lock().download.after = After::Close;
     }
 
+    /// Whether the request never came to its end, which is nobody's fault here.
+    #[must_use]
+    pub fn is_cut_off(&self) -> bool {
+        matches!(self.0.lock().upload.flow, Flow::Broken | Flow::Malformed)
+    }
+
     /// Whether nobody reads any more.
     #[must_use]
     pub fn is_gone(&self) -> bool {
@@ -185,7 +202,12 @@ impl Drop for AppHalf {
         }
         state.download.flow = Flow::Broken;
         if state.download.answer.is_none() {
-            state.download.answer = Some(Answer::Failed);
+            state.download.answer = Some(match state.upload.flow {
+                // Without its request's end there was nothing that the application could have said.
+                Flow::Broken => Answer::Abandoned,
+                Flow::Malformed => Answer::Malformed,
+                Flow::Open | Flow::Complete => Answer::Failed,
+            });
         }
         let waker = state.download.client.take();
         drop(state);

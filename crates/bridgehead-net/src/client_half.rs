@@ -39,7 +39,7 @@ impl ClientHalf {
         if state.download.chunks.is_empty() {
             return match state.download.flow {
                 Flow::Complete => Poll::Ready(None),
-                Flow::Broken => Poll::Ready(Some(Err(BrokenOff))),
+                Flow::Broken | Flow::Malformed => Poll::Ready(Some(Err(BrokenOff))),
                 Flow::Open => {
                     state.download.client = Some(cx.waker().clone());
                     Poll::Pending
@@ -90,7 +90,7 @@ impl Encore {
         let mut state = self.0.lock();
         match state.download.flow {
             Flow::Complete => Poll::Ready(state.download.after),
-            Flow::Broken => Poll::Ready(After::Close),
+            Flow::Broken | Flow::Malformed => Poll::Ready(After::Close),
             Flow::Open => {
                 state.download.client = Some(cx.waker().clone());
                 Poll::Pending

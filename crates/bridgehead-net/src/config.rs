@@ -11,6 +11,8 @@ use crate::access::AccessLog;
 /// Settings of one worker's network side.
 #[derive(Debug)]
 pub struct Config {
+    /// How long a first request may take to come.
+    pub first_request: Duration,
     /// Idle connections are closed after this long.
     pub keep_alive: Duration,
     /// Whether answers carry the time they were made.

@@ -46,6 +46,7 @@ const FRESH_GRACE: Duration = Duration::from_millis(250);
 pub(crate) struct Line {
     pub(crate) socket: Arc<Socket>,
     pub(crate) peer: Arc<Peer>,
+    config: Arc<Config>,
     // Only the connection's own task comes here, but hyper wants what it polls to be shareable.
     phase: Mutex<Phase>,
 }
@@ -89,14 +90,17 @@ enum Event {
 
 /// Serves one client.
 pub(crate) async fn run(socket: Socket, peer: Arc<Peer>, worker: Worker) {
-    let line =
-        Arc::new(Line { socket: Arc::new(socket), peer, phase: Mutex::new(Phase::Fresh(Instant::now())) });
+    let line = Arc::new(Line {
+        socket: Arc::new(socket),
+        peer,
+        config: Arc::clone(&worker.config),
+        phase: Mutex::new(Phase::Fresh(Instant::now())),
+    });
     let mut watch = worker.watch.clone();
-    let keep_alive = worker.config.keep_alive;
     let protocol = protocol(&worker.config);
     let service = service_fn(|request| service::answer(Arc::clone(&line), worker.clone(), request));
     let mut http = pin!(protocol.serve_connection(TokioIo::new(Io(Arc::clone(&line.socket))), service));
-    let mut timer = pin!(sleep_until(Instant::now() + keep_alive));
+    let mut timer = pin!(sleep_until(Instant::now() + line.config.first_request));
     let mut awaited = Stage::Draining;
     let mut asked = false;
     loop {
@@ -104,7 +108,7 @@ pub(crate) async fn run(socket: Socket, peer: Arc<Peer>, worker: Worker) {
             biased;
             _ = http.as_mut() => Event::Done,
             stage = watch.reached(awaited) => Event::Stage(stage),
-            event = poll_fn(|cx| line.poll_event(timer.as_mut(), keep_alive, asked, cx)) => event,
+            event = poll_fn(|cx| line.poll_event(timer.as_mut(), asked, cx)) => event,
         };
         match event {
             Event::Done | Event::Over | Event::Stage(Stage::Aborting) => return,
@@ -118,6 +122,10 @@ pub(crate) async fn run(socket: Socket, peer: Arc<Peer>, worker: Worker) {
                     biased;
                     _ = http.as_mut() => return,
                     () = line.ready_to_drain() => http.as_mut().graceful_shutdown(),
+                }
+                if matches!(*line.phase(), Phase::Fresh(_)) {
+                    // Half a head is no request: hyper would wait for the rest of it.
+                    return;
                 }
             }
         }
@@ -156,21 +164,17 @@ impl Line {
         self.phase.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn poll_event(
-        &self,
-        timer: Pin<&mut Sleep>,
-        keep_alive: Duration,
-        asked: bool,
-        cx: &mut Context<'_>,
-    ) -> Poll<Event> {
+    fn poll_event(&self, timer: Pin<&mut Sleep>, asked: bool, cx: &mut Context<'_>) -> Poll<Event> {
         let mut phase = self.phase();
+        let fresh = matches!(*phase, Phase::Fresh(_));
         match &mut *phase {
             Phase::Busy(witness) => self.poll_client(witness, cx),
             Phase::Encore(encore) => match encore.poll_through(cx) {
                 // hyper has read the next request and looks no further, so this has to.
                 Poll::Pending => match self.socket.poll_sight(cx) {
-                    Poll::Ready(Sight::Broken) => Poll::Ready(Event::Over),
-                    Poll::Ready(Sight::Bytes | Sight::Closed) | Poll::Pending => Poll::Pending,
+                    // It has all there is, and sends no more.
+                    Poll::Ready(Sight::Broken | Sight::Closed) => Poll::Ready(Event::Over),
+                    Poll::Ready(Sight::Bytes) | Poll::Pending => Poll::Pending,
                 },
                 Poll::Ready(After::Close) => {
                     *phase = Phase::Closing;
@@ -186,11 +190,12 @@ impl Line {
             Phase::Closing if !asked => Poll::Ready(Event::Closing),
             Phase::Closing => Poll::Pending,
             Phase::Fresh(since) | Phase::Idle(since) => {
+                let patience = if fresh { self.config.first_request } else { self.config.keep_alive };
                 if self.socket.is_held_up() {
                     // hyper has given the answer's end away, and still has bytes of it: idleness begins after them.
                     *since = Instant::now();
                 }
-                let deadline = *since + keep_alive;
+                let deadline = *since + patience;
                 drop(phase);
                 poll_deadline(timer, deadline, cx)
             }

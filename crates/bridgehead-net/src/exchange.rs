@@ -43,9 +43,13 @@ pub const CHUNKS: usize = 256;
 #[derive(Debug)]
 pub(crate) enum Answer {
     Whole(ResponseParts, Bytes),
+    /// There is no body, though the application goes on as if there were.
+    HeadOnly(ResponseParts),
     Stream(ResponseParts),
     /// The application ended without an answer.
     Failed,
+    /// So it did, since its client's framing is wrong.
+    Malformed,
     /// The application was told that the client has gone, and nothing is to be said.
     Abandoned,
 }
@@ -81,6 +85,8 @@ pub(crate) enum Flow {
     Open,
     Complete,
     Broken,
+    /// An upload whose framing is wrong.
+    Malformed,
 }
 
 /// What becomes of the connection after an answer.
@@ -219,7 +225,7 @@ fn join(chunks: Drain<'_, Bytes>) -> Bytes {
 
 impl State {
     pub(crate) fn receive(&mut self, token: Token) -> (Reception, Option<Waker>) {
-        if self.upload.flow == Flow::Broken || self.is_gone() {
+        if matches!(self.upload.flow, Flow::Broken | Flow::Malformed) || self.is_gone() {
             return (Reception::Gone, None);
         }
         self.upload.wanted = true;

@@ -36,7 +36,7 @@ pub use config::Config;
 pub use exchange::CHUNKS;
 pub use executor::{Executor, POLLS, Round};
 pub use forked::descriptors as open_descriptors;
-pub use listen::{ListenError, Listener};
+pub use listen::{ListenError, Listener, Ownership};
 pub use log_pipe::LogPipe;
 pub use peer::{Address, Peer};
 pub use shutdown::{Signal, Stage, channel as shutdown_channel};

@@ -6,7 +6,7 @@
 //! Invariant: [`LogPipe::write`] never blocks on the descriptor, and a line is written whole or dropped whole.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -123,7 +123,7 @@ impl LogPipe {
                 );
                 told = dropped;
             }
-            if file.write_all(&lines).is_err() {
+            if write_out(&mut file, &lines).is_err() {
                 break;
             }
             lines.clear();
@@ -155,6 +155,20 @@ impl LogPipe {
             let _ = self.changed.wait_timeout(pending, GATHER);
         }
     }
+}
+
+/// Writes all of it, also to a descriptor that somebody has made non-blocking: that is then waited for as any other.
+fn write_out(file: &mut File, mut lines: &[u8]) -> io::Result<()> {
+    while !lines.is_empty() {
+        match file.write(lines) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => lines = &lines[count..],
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => thread::sleep(GATHER),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -197,6 +211,21 @@ mod tests {
         drop(pipe);
         let warning = reader.join().expect("the reader ends").expect("a warning was written");
         assert_eq!(warning, format!("WARNING:  {dropped} lines were dropped: their reader was too slow"));
+    }
+
+    #[test]
+    fn a_descriptor_that_does_not_block_loses_no_line() {
+        let (ours, theirs) = UnixStream::pair().expect("a socket pair");
+        ours.set_nonblocking(true).expect("an option of every socket");
+        let pipe = LogPipe::start(OwnedFd::from(ours)).expect("a thread");
+        let line = "x".repeat(1023);
+        for _ in 0..1000 {
+            pipe.write(|out| writeln!(out, "{line}").expect("a Vec takes all"));
+        }
+        let reader = thread::spawn(move || BufReader::new(theirs).lines().map_while(Result::ok).count());
+        pipe.close(Duration::from_secs(10));
+        drop(pipe);
+        assert_eq!(reader.join().expect("the reader ends"), 1000);
     }
 
     #[test]

@@ -24,7 +24,7 @@ impl Address {
 impl fmt::Display for Address {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Inet(address) => write!(out, "{address}"),
+            Self::Inet(address) => write!(out, "{}:{}", address.ip(), address.port()),
             Self::Unix(_) => Ok(()),
         }
     }

@@ -108,16 +108,25 @@ async fn reply(
             let head = response(parts, config, &mut turn);
             Ok(head.map(|()| AnswerBody::whole(body, turn)))
         }
+        Answer::HeadOnly(parts) => {
+            let head = response(parts, config, &mut turn);
+            Ok(head.map(|()| AnswerBody::stream(client, Framing::Declared(0), turn)))
+        }
         Answer::Stream(parts) => {
             let framing = match parts.declared {
                 Some(length) => Framing::Declared(length),
                 None if version == Version::HTTP_10 => Framing::UntilClose(Arc::clone(&line.socket)),
                 None => Framing::Chunked,
             };
-            let head = response(parts, config, &mut turn);
+            let mut head = response(parts, config, &mut turn);
+            if matches!(framing, Framing::UntilClose(_)) {
+                // hyper promises a client of 1.0 to keep the connection, unless the answer is of 1.0 itself.
+                *head.version_mut() = Version::HTTP_10;
+            }
             Ok(head.map(|()| AnswerBody::stream(client, framing, turn)))
         }
         Answer::Failed => Ok(refuse(Refusal::ApplicationFailed, config, turn)),
+        Answer::Malformed => Ok(refuse(Refusal::BadBody, config, turn)),
         Answer::Abandoned => Err(ClientGone),
     }
 }

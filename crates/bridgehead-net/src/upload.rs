@@ -107,8 +107,13 @@ impl Uploader {
                 Progress::Complete
             }
             Some(Err(error)) => {
-                self.end(Flow::Broken);
-                if is_cut_off(&error) { Progress::CutOff } else { Progress::Malformed }
+                let (flow, progress) = if is_cut_off(&error) {
+                    (Flow::Broken, Progress::CutOff)
+                } else {
+                    (Flow::Malformed, Progress::Malformed)
+                };
+                self.end(flow);
+                progress
             }
             // Trailers have no place in ASGI and are never merged into the headers.
             Some(Ok(frame)) => match frame.into_data() {

@@ -255,7 +255,7 @@ impl Http {
             let mut state = self.lock();
             (state.half.take(), std::mem::take(&mut state.waits), state.task.take(), state.response)
         };
-        let gone = half.as_ref().is_none_or(AppHalf::is_gone);
+        let gone = half.as_ref().is_none_or(|half| half.is_gone() || half.is_cut_off());
         drop((half, task));
         waits.iter().try_for_each(|wait| Wait::resolve_soon(wait.bind(py)))?;
         self.bridge.get().forget(py, self.token)?;

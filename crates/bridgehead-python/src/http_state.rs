@@ -79,10 +79,11 @@ impl State {
     }
 
     pub(crate) fn start(&mut self, head: ResponseHead) -> PyResult<()> {
-        self.response = self.response.start(&head).map_err(raise::misuse)?;
+        let next = self.response.start(&head).map_err(raise::misuse)?;
         if self.half.as_ref().is_none_or(AppHalf::is_gone) {
             return Err(raise::disconnected());
         }
+        self.response = next;
         self.held = Some(head);
         Ok(())
     }
@@ -91,16 +92,15 @@ impl State {
     pub(crate) fn body(&mut self, mut body: Bytes, more: More) -> PyResult<(Room, Option<String>, bool)> {
         let offered = body.len();
         let (next, write) = self.response.body(offered, more).map_err(raise::misuse)?;
-        let was_over = self.response.is_ended();
-        self.response = next;
-        if was_over {
-            return Ok((Room::Free, None, false));
+        let before = std::mem::replace(&mut self.response, next);
+        if before.is_ended() {
+            // What is too much is swallowed, until nobody is there to swallow it for.
+            let gone = self.half.as_ref().is_none_or(AppHalf::is_gone);
+            return Ok((if gone { Room::Gone } else { Room::Free }, None, false));
         }
         body.truncate(write.take);
         let room = match self.held.take() {
-            Some(head) if next == Response::Bodiless || next.is_ended() => {
-                self.complete(head, body, offered, write)
-            }
+            Some(head) if next.is_ended() => self.complete(head, body, offered, write),
             Some(head) => match self.begin(head) {
                 Room::Gone => Room::Gone,
                 _ => self.write(body, write),
@@ -119,7 +119,9 @@ impl State {
         let Some(half) = &self.half else { return Room::Gone };
         let mut parts = head.into_parts();
         parts.close |= matches!(write.then, Then::Overflow { .. });
+        let bodiless = matches!(parts.status, http::StatusCode::NO_CONTENT | http::StatusCode::NOT_MODIFIED);
         if self.head_request
+            && !bodiless
             && parts.declared.is_none()
             && matches!(write.then, Then::Complete)
             && offered > 0
@@ -134,7 +136,7 @@ impl State {
     pub(crate) fn begin(&mut self, head: ResponseHead) -> Room {
         let Some(half) = &self.half else { return Room::Gone };
         if self.response == Response::Bodiless {
-            half.finish(head.into_parts(), Bytes::new())
+            half.start_bodiless(head.into_parts())
         } else {
             half.start(head.into_parts())
         }
@@ -142,9 +144,6 @@ impl State {
 
     fn write(&mut self, body: Bytes, write: Write) -> Room {
         let Some(half) = &self.half else { return Room::Gone };
-        if self.response == Response::Bodiless {
-            return Room::Free;
-        }
         match write.then {
             Then::Continue => half.write(body, More::Follows),
             Then::Complete => half.write(body, More::Ends),

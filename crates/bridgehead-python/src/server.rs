@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bridgehead_net::{AccessLog, Config, Listener, LogPipe, Stage};
+use bridgehead_net::{AccessLog, Config, Listener, LogPipe, Ownership, Stage};
 use http::{HeaderName, HeaderValue};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -32,9 +32,11 @@ const LAST_LINES: Duration = Duration::from_millis(500);
 /// `bridgehead.worker.Options`, read once.
 #[derive(FromPyObject)]
 struct Options {
-    listeners: Vec<RawFd>,
+    /// Each with whether it was bound for this worker.
+    listeners: Vec<(RawFd, bool)>,
     root_path: String,
     state: Option<Py<PyDict>>,
+    first_request: f64,
     keep_alive: f64,
     date_header: bool,
     default_headers: Vec<(Vec<u8>, Vec<u8>)>,
@@ -80,10 +82,15 @@ impl Server {
     #[new]
     fn new(py: Python<'_>, host: Host, options: Options) -> PyResult<Self> {
         let log = options.access_log.map(open_log).transpose()?;
-        let listeners = options.listeners.iter().map(|&number| listen(number)).collect::<PyResult<_>>()?;
-        let access_log =
-            log.as_ref().map(|pipe| AccessLog { pipe: Arc::clone(pipe), colours: options.access_colours });
+        let listeners =
+            options.listeners.iter().map(|&listener| listen(listener)).collect::<PyResult<_>>()?;
+        let access_log = log.as_ref().map(|pipe| AccessLog {
+            pipe: Arc::clone(pipe),
+            colours: options.access_colours,
+            root_path: options.root_path.as_str().into(),
+        });
         let config = Config {
+            first_request: Duration::try_from_secs_f64(options.first_request)?,
             keep_alive: Duration::try_from_secs_f64(options.keep_alive)?,
             date_header: options.date_header,
             default_headers: default_headers(&options.default_headers)?,
@@ -194,8 +201,10 @@ fn open_log(descriptor: RawFd) -> PyResult<Arc<LogPipe>> {
     Ok(ffi::without_signals(|| LogPipe::start(descriptor))?)
 }
 
-fn listen(descriptor: RawFd) -> PyResult<Listener> {
-    Listener::new(ffi::duplicate(descriptor)?).map_err(|error| PyOSError::new_err(error.to_string()))
+fn listen((descriptor, ours): (RawFd, bool)) -> PyResult<Listener> {
+    let ownership = if ours { Ownership::Ours } else { Ownership::Shared };
+    Listener::new(ffi::duplicate(descriptor)?, ownership)
+        .map_err(|error| PyOSError::new_err(error.to_string()))
 }
 
 /// Values of one name together, as they are sent or left out together.

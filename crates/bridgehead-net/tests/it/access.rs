@@ -23,7 +23,7 @@ fn logging() -> (Site, Log) {
     let theirs = tokio::net::UnixStream::from_std(theirs).expect("a runtime");
     let pipe = LogPipe::start(OwnedFd::from(ours)).expect("a thread");
     let mut config = plain(LONG);
-    config.access_log = Some(AccessLog { pipe: Arc::clone(&pipe), colours: false });
+    config.access_log = Some(AccessLog { pipe: Arc::clone(&pipe), colours: false, root_path: "".into() });
     (Site::open(config), Log { pipe, reader: BufReader::new(theirs) })
 }
 

@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 
 use bridgehead_asgi::More;
-use bridgehead_net::{Address, Listener, Reception, Room};
+use bridgehead_net::{Address, Listener, Ownership, Reception, Room};
 use bytes::Bytes;
 use tokio::net::UnixStream;
 
@@ -148,7 +148,7 @@ async fn a_unix_socket_is_served_too() {
     let path = folder.join("socket");
     let listener = std::os::unix::net::UnixListener::bind(&path).expect("a free path");
     let nowhere = ([127, 0, 0, 1], 0).into();
-    let listener = Listener::new(OwnedFd::from(listener)).expect("a listener");
+    let listener = Listener::new(OwnedFd::from(listener), Ownership::Ours).expect("a listener");
     let site = Site::with(nowhere, listener, plain(SHORT));
     let mut client = Client::new(within(UnixStream::connect(&path)).await.expect("it listens"));
     client.send(GET).await;
@@ -168,7 +168,7 @@ fn what_is_no_stream_socket_is_no_listener() {
         std::os::unix::net::UnixDatagram::unbound().expect("a socket"),
     );
     let udp = std::net::UdpSocket::bind("127.0.0.1:0").expect("a free port");
-    assert!(Listener::new(OwnedFd::from(file)).is_err());
-    assert!(Listener::new(OwnedFd::from(datagrams)).is_err());
-    assert!(Listener::new(OwnedFd::from(udp)).is_err());
+    assert!(Listener::new(OwnedFd::from(file), Ownership::Ours).is_err());
+    assert!(Listener::new(OwnedFd::from(datagrams), Ownership::Ours).is_err());
+    assert!(Listener::new(OwnedFd::from(udp), Ownership::Ours).is_err());
 }

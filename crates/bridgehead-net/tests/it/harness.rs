@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bridgehead_asgi::{ResponseHead, ResponseParts};
-use bridgehead_net::{App, Arrival, Config, Executor, Listener, Signal, Stage, Token};
+use bridgehead_net::{App, Arrival, Config, Executor, Listener, Ownership, Signal, Stage, Token};
 use http::HeaderMap;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
@@ -54,7 +54,13 @@ pub(crate) fn head(status: i64, headers: &[(&str, &str)]) -> ResponseParts {
 
 /// Settings that add nothing to an answer.
 pub(crate) fn plain(keep_alive: Duration) -> Config {
-    Config { keep_alive, date_header: false, default_headers: Vec::new(), access_log: None }
+    Config {
+        first_request: keep_alive,
+        keep_alive,
+        date_header: false,
+        default_headers: Vec::new(),
+        access_log: None,
+    }
 }
 
 /// Puts what comes where the test finds it.
@@ -97,7 +103,11 @@ impl Site {
     /// Serves a listener on which clients may wait already.
     pub(crate) fn on(listener: std::net::TcpListener, config: Config) -> Self {
         let address = listener.local_addr().expect("an address");
-        Self::with(address, Listener::new(OwnedFd::from(listener)).expect("a listener"), config)
+        Self::with(
+            address,
+            Listener::new(OwnedFd::from(listener), Ownership::Ours).expect("a listener"),
+            config,
+        )
     }
 
     pub(crate) fn with(address: SocketAddr, listener: Listener, config: Config) -> Self {
