@@ -2,7 +2,7 @@
 
 Not the messages (Rust judges those) and not the task (the stepper makes it).
 
-Invariant: nothing that an application raises goes further than here, cancellation excepted.
+Invariant: nothing that an application raises goes further than here; only a cancellation from outside does.
 """
 
 import asyncio
@@ -22,21 +22,30 @@ async def answer(application: Application, scope: dict[str, Any], http: Http) ->
     """Run the application for one request."""
     try:
         await application(scope, http.receive, http.send)
-    except asyncio.CancelledError:
-        http.settle()
-        raise
     except BaseException as error:  # uvicorn catches SystemExit here too: a request ends no server
         forks.end_child(error)
+        if is_cancellation(error):
+            http.settle()
+            raise
         if not (_is_departure(error) and http.gone):
-            # Our own frame, on top, says nothing to the application's author.
-            trace = error.__traceback__ and error.__traceback__.tb_next
-            log.application_error(error.with_traceback(trace))
+            log.application_error(below(error))
         http.settle()
     else:
         forks.end_child(None)
         lack = http.settle()
         if lack:
             complain(f"the application {lack}")
+
+
+def is_cancellation(error: BaseException) -> bool:
+    """Whether the running task was told to end: an application may raise `CancelledError` of itself, too."""
+    task = asyncio.current_task()
+    return isinstance(error, asyncio.CancelledError) and (task is None or task.cancelling() > 0)
+
+
+def below(error: BaseException) -> BaseException:
+    """The error without our own frame on top, which says nothing to the application's author."""
+    return error.with_traceback(error.__traceback__ and error.__traceback__.tb_next)
 
 
 def complain(sentence: str) -> None:

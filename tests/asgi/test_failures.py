@@ -74,6 +74,20 @@ def test_an_exception_leaves_one_record_with_the_applications_traceback(loop: st
         assert "bridgehead/" not in log, "our own frames say nothing to the application's author"
 
 
+@pytest.mark.skipif(UVICORN, reason="uvicorn logs it as a cancelled task of its own")
+@pytest.mark.parametrize("suspended", ["no", "yes"])
+def test_a_cancellation_that_nobody_asked_for_leaves_one_record(loop: str, suspended: str) -> None:
+    with Server("asgi_app:app", "--loop", loop, allow=["Traceback"]) as server:
+        assert server.ask(f"/fail?kind=cancelled&suspended={suspended}").status == 500
+        server.wait_line("CancelledError: by nobody")
+        server.stop()
+    log = server.stderr
+    assert log.count("Exception in ASGI application") == 1
+    assert log.count("Traceback (most recent call last)") == 1
+    assert "in raise_marked" in log
+    assert "bridgehead/" not in log
+
+
 @pytest.mark.parametrize("when", ["after-start", "after-body"])
 def test_an_exception_after_the_start_aborts_the_connection(server: Server, when: str) -> None:
     with server.connect() as client:
