@@ -20,8 +20,20 @@ Reader = Callable[[object], T]
 
 LONGEST_SECONDS = 1e8  # three years; far below where adding it to a clock overflows
 
-# Written by the server from what really happens on the wire: a fixed value would corrupt the framing.
-_FRAMING = frozenset({"connection", "content-length", "keep-alive", "transfer-encoding", "upgrade"})
+# Written by the server from what really happens on the wire: a fixed value would corrupt the framing. All but
+# the length concern one connection only (RFC 9110, section 7.6.1), and `proxy-connection` is a misspelling.
+_FRAMING = frozenset(
+    {
+        "connection",
+        "content-length",
+        "keep-alive",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")  # RFC 9110, section 5.6.2
 _FIELD_VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")  # RFC 9110, section 5.5
 

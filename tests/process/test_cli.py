@@ -183,6 +183,13 @@ def test_a_stray_variable_is_one_warning_line(tmp_path: Path) -> None:
     assert first == "WARNING:  BRIDGEHEAD_PROT is not a setting; did you mean BRIDGEHEAD_PORT?"
 
 
+@pytest.mark.parametrize(
+    "name", ["Connection", "Keep-Alive", "Proxy-Connection", "TE", "Trailer", "Transfer-Encoding", "Upgrade"]
+)
+def test_a_header_of_one_connection_is_refused(name: str) -> None:
+    assert refused("x", "--header", f"{name}: x").message == f"--header: header {name!r} cannot be set"
+
+
 def test_an_interrupt_while_the_application_loads_ends_quietly(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(
         f"import os\nos.kill(os.getpid(), {signal.SIGINT:d})\nfor _ in range(9): pass\n"
