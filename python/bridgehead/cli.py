@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import Any, NoReturn
 
 from bridgehead.config import OPTIONS, Config
-from bridgehead.errors import EXIT_START_FAILED, StartError, did_you_mean
+from bridgehead.errors import EXIT_START_FAILED, Interrupted, StartError, did_you_mean
 from bridgehead.options import Option, Shape
 from bridgehead.sources import OUR_PREFIX, UVICORN_PREFIX, Given, environment, resolve, strays
 
@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
     except StartError as problem:
         sys.stderr.write(problem.render())
         code = EXIT_START_FAILED
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Interrupted):
         code = EXIT_INTERRUPTED
     sys.exit(code)
 

@@ -37,6 +37,10 @@ class StartError(Exception):
         return StartError(f"{source}: {self.message}", self.hint, detail=self.detail)
 
 
+class Interrupted(Exception):  # noqa: N818 (an event: nobody made an error)
+    """The application raised `KeyboardInterrupt` in a task of ours, which must not carry that itself."""
+
+
 def nearest(word: str, names: Iterable[str]) -> list[str]:
     """The names that may have been meant by `word`, the likeliest first."""
     import difflib  # costs 5 ms, and only mistakes need it

@@ -14,8 +14,8 @@ from typing import Any
 
 from bridgehead import log
 from bridgehead._native import LifespanRules
-from bridgehead.asgi import Application
-from bridgehead.errors import StartError, application_traceback
+from bridgehead.asgi import Application, below, is_cancellation
+from bridgehead.errors import Interrupted, StartError, application_traceback
 
 _SCOPE_VERSIONS = {"version": "3.0", "spec_version": "2.0"}
 _LAST_STEPS = 0.5  # seconds for the application's call to return once it has said that it is done
@@ -55,6 +55,7 @@ class Lifespan:
         self._rules = LifespanRules()
         self._phase = _Phase.SILENT
         self._message = ""
+        self._error: BaseException | None = None
         self._changed = asyncio.Event()
         self._shutdown = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -72,6 +73,7 @@ class Lifespan:
         elif self._phase is _Phase.REFUSED:
             detail = f"\n{self._message.rstrip()}\n" if self._message else ""
             await self._leave()
+            self._refuse_exit()
             raise StartError(
                 "the application's startup failed", "mend what its lifespan reports", detail=detail
             )
@@ -96,12 +98,17 @@ class Lifespan:
             log.logger().error("Application shutdown failed. %s", self._message)
         elif not task.done():
             log.logger().error("Application shutdown took longer than %g s.", self._deadlines.shutdown)
-        elif (error := _outcome(task)) is not None:
-            log.logger().error("Application shutdown failed.", exc_info=error)
+        elif self._error is not None:
+            log.logger().error("Application shutdown failed.", exc_info=self._error)
 
     async def _call(self) -> None:
         scope = {"type": "lifespan", "asgi": dict(_SCOPE_VERSIONS), "state": self.state}
-        await self._application(scope, self._receive, self._send)
+        try:
+            await self._application(scope, self._receive, self._send)
+        except BaseException as error:  # a task would let SystemExit through the loop, past who waits for it
+            if is_cancellation(error):
+                raise
+            self._error = below(error)
 
     async def _receive(self) -> Message:
         while (due := self._rules.receive()) is None:
@@ -141,7 +148,8 @@ class Lifespan:
                 f"the application's startup took longer than {self._deadlines.startup:g} s",
                 "give it more by --timeout-lifespan-startup, or see what it waits for",
             )
-        error = _outcome(task)
+        self._refuse_exit()
+        error = self._error
         if self._mode == "on":
             detail = application_traceback(error) if error else ""
             raise StartError(
@@ -152,17 +160,22 @@ class Lifespan:
         log.logger().info("ASGI 'lifespan' protocol appears unsupported.")
         log.logger().debug("The application's lifespan ended with this.", exc_info=error)
 
+    def _refuse_exit(self) -> None:
+        """An application that ends the process while it starts has not failed to have a lifespan."""
+        match self._error:
+            case KeyboardInterrupt():
+                raise Interrupted from None
+            case SystemExit(code=code):
+                how = f"with code {code or 0}" if isinstance(code, int | None) else f"saying {code}"
+                raise StartError(
+                    f"the application exited {how} during startup",
+                    "see why it does; the traceback above is the application's",
+                    detail=application_traceback(self._error),
+                )
+
     async def _leave(self) -> None:
         """Let the application's call end, or end it."""
         assert self._task is not None
         await asyncio.wait({self._task}, timeout=_LAST_STEPS)
         if self._task.cancel():
             await asyncio.wait({self._task}, timeout=_LAST_STEPS)
-        _outcome(self._task)
-
-
-def _outcome(task: asyncio.Task[None]) -> BaseException | None:
-    """What a task ended with; asked for, so that asyncio does not report it as never retrieved."""
-    if not task.done() or task.cancelled():
-        return None
-    return task.exception()

@@ -194,14 +194,25 @@ async def fails_at_shutdown(scope: Scope, receive: Receive, send: Send) -> None:
     await send({"type": "lifespan.shutdown.failed", "message": "could not flush"})
 
 
-async def raises_at_shutdown(scope: Scope, receive: Receive, send: Send) -> None:
-    if scope["type"] != "lifespan":
-        await routes(scope, receive, send)
-        return
-    await receive()
-    await send({"type": "lifespan.startup.complete"})
-    await receive()
-    raise RuntimeError("raised at shutdown")
+def raises_in_lifespan(error: BaseException, *, after: str) -> App:
+    async def application(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "lifespan":
+            await routes(scope, receive, send)
+            return
+        await receive()
+        if after == "shutdown":
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+        raise error
+
+    return application
+
+
+raises_at_shutdown = raises_in_lifespan(RuntimeError("raised at shutdown"), after="shutdown")
+exits_at_shutdown = raises_in_lifespan(SystemExit(4), after="shutdown")
+exits_at_startup = raises_in_lifespan(SystemExit(4), after="startup")
+exits_with_words_at_startup = raises_in_lifespan(SystemExit("no database"), after="startup")
+interrupts_at_startup = raises_in_lifespan(KeyboardInterrupt(), after="startup")
 
 
 async def hangs_at_shutdown(scope: Scope, receive: Receive, send: Send) -> None:

@@ -277,6 +277,19 @@ def test_a_shutdown_that_fails_is_logged_and_the_server_ends(loop: str, target: 
         assert "panicked" not in server.stderr
 
 
+@pytest.mark.skipif(UVICORN, reason="uvicorn shows its own frames")
+@pytest.mark.parametrize(
+    ("target", "line"),
+    [("raises_at_shutdown", "RuntimeError: raised at shutdown"), ("exits_at_shutdown", "SystemExit: 4")],
+)
+def test_a_shutdown_that_raises_is_one_record_without_our_frames(loop: str, target: str, line: str) -> None:
+    with Server(f"lifecycle_app:{target}", "--loop", loop, allow=["Traceback"]) as server:
+        server.stop()
+    assert server.stderr.count("Traceback (most recent call last)") == 1
+    assert line in server.stderr
+    assert server.stderr.count("File ") == 1
+
+
 @pytest.mark.parametrize("run", range(3))
 def test_every_request_at_the_stop_is_answered_or_was_never_run(loop: str, tmp_path: Path, run: int) -> None:
     """The ledger decides: what the application ran, its client got whole."""

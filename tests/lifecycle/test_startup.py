@@ -113,6 +113,32 @@ def test_lifespan_on_makes_it_mandatory(loop: str, target: str) -> None:
         assert "raised at startup" in server.stderr or "no lifespan here" in server.stderr
 
 
+@pytest.mark.skipif(UVICORN, reason="uvicorn shows its own frames")
+@pytest.mark.parametrize("mode", ["auto", "on"])
+@pytest.mark.parametrize(
+    ("target", "sentence"),
+    [
+        ("exits_at_startup", "the application exited with code 4 during startup"),
+        ("exits_with_words_at_startup", "the application exited saying no database during startup"),
+    ],
+)
+def test_an_application_that_exits_at_startup_ends_with_3(
+    loop: str, mode: str, target: str, sentence: str
+) -> None:
+    with Server(f"lifecycle_app:{target}", "--loop", loop, "--lifespan", mode, ready=False) as server:
+        assert server.wait_exit() == 3
+        assert f"bridgehead: error: {sentence}\n  hint: " in server.stderr
+        assert server.stderr.count("File ") == 1, "the application's frame, and none of ours"
+        assert "never retrieved" not in server.stderr
+
+
+@pytest.mark.skipif(UVICORN, reason="uvicorn shows its own frames")
+def test_an_interrupt_raised_at_startup_ends_quietly(loop: str) -> None:
+    with Server("lifecycle_app:interrupts_at_startup", "--loop", loop, ready=False) as server:
+        assert server.wait_exit() == 130
+        assert server.stderr.splitlines()[1:] == ["INFO:     Waiting for application startup."]
+
+
 @pytest.mark.skipif(UVICORN, reason="uvicorn has no such option")
 @pytest.mark.parametrize("mode", ["auto", "on"])
 def test_a_startup_that_takes_too_long_ends_with_3(loop: str, mode: str) -> None:
