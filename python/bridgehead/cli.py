@@ -35,6 +35,7 @@ examples:
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Serve until told to stop, and end the process."""
+    _open_missing_descriptors()
     try:
         code = _serve(sys.argv[1:] if argv is None else argv)
     except StartError as problem:
@@ -65,6 +66,17 @@ def _serve(argv: Sequence[str]) -> int:
     from bridgehead.worker import run
 
     return run(config)
+
+
+def _open_missing_descriptors() -> None:
+    """After `2>&-` a socket would get the number that is free, and whoever prints would write into it."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # it gets the lowest number: this one
+            if getattr(sys, name) is None:
+                setattr(sys, name, os.fdopen(number, mode, closefd=False))
 
 
 class _Parser(argparse.ArgumentParser):

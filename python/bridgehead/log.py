@@ -59,7 +59,8 @@ def configure(*, level: str, use_colors: bool | None) -> None:
     """Set up the loggers `bridgehead` and `bridgehead.error`; None asks the terminal about colours."""
     logging.addLevelName(TRACE, "TRACE")
     handler = _Handler(sys.stderr)
-    handler.setFormatter(Formatter(use_colors=sys.stderr.isatty() if use_colors is None else use_colors))
+    terminal = sys.stderr is not None and sys.stderr.isatty()
+    handler.setFormatter(Formatter(use_colors=terminal if use_colors is None else use_colors))
     root = logging.getLogger(_ROOT)
     root.handlers = [*(each for each in root.handlers if not isinstance(each, _Handler)), handler]
     root.setLevel(_LEVELS[level])

@@ -183,6 +183,40 @@ def test_a_stray_variable_is_one_warning_line(tmp_path: Path) -> None:
     assert first == "WARNING:  BRIDGEHEAD_PROT is not a setting; did you mean BRIDGEHEAD_PORT?"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+@pytest.mark.parametrize(
+    "closed", [(0,), (1,), (2,), (0, 1, 2)], ids=["stdin", "stdout", "stderr", "all three"]
+)
+def test_a_closed_standard_descriptor_is_no_socket(tmp_path: Path, closed: tuple[int, ...]) -> None:
+    (tmp_path / "main.py").write_text(
+        "import os, signal, sys\n"
+        "async def app(scope, receive, send):\n"
+        "    await receive()\n"
+        "    print('said'); print('said', file=sys.stderr, flush=True)\n"
+        "    found = [os.readlink(f'/proc/self/fd/{number}') for number in range(3)]\n"
+        "    open('found', 'w').write(' '.join(found))\n"
+        "    await send({'type': 'lifespan.startup.complete'})\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    await receive()\n"
+        "    await send({'type': 'lifespan.shutdown.complete'})\n"
+    )
+    shell = "exec " + " ".join(f"{number}>&-" for number in closed) + '; exec "$@"'
+    command = ["sh", "-c", shell, "sh", sys.executable, "-m", "bridgehead", "main:app", "--port", "0"]
+    done = subprocess.run(
+        command, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30
+    )
+    assert done.returncode == 0, done.stderr
+    found = (tmp_path / "found").read_text().split()
+    assert [found[number] for number in closed] == ["/dev/null"] * len(closed)
+    assert "Traceback" not in done.stderr
+
+
+def test_a_failed_start_without_stderr_ends_with_code_3(tmp_path: Path) -> None:
+    command = ["sh", "-c", 'exec 2>&-; exec "$@"', "sh", sys.executable, "-m", "bridgehead", "missing:app"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout) == (3, "")
+
+
 @pytest.mark.parametrize(
     "name", ["Connection", "Keep-Alive", "Proxy-Connection", "TE", "Trailer", "Transfer-Encoding", "Upgrade"]
 )
