@@ -7,10 +7,12 @@ Invariant: a failure of the application shows the application's traceback, and n
 
 import inspect
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
+from bridgehead.candidates import applications, callables, looks_like_a_factory
 from bridgehead.config import Application
 from bridgehead.errors import StartError, application_traceback, has_application_frames, nearest
 from bridgehead.load_module import load_module
@@ -42,11 +44,11 @@ def load(target: str | Application, *, factory: bool, app_dir: str) -> LoadedApp
     else:
         name, found = _only_application(module, wanted, factory=calls)
     if not callable(found):
-        hint = _names_hint(wanted, _applications(module) or _callables(module))
+        hint = _names_hint(wanted, applications(module) or callables(module))
         raise StartError(f"{name} is of type {type(found).__name__}, which cannot be called", hint)
     if calls:
         return LoadedApp(application=_built(found, name), name=f"{name}()")
-    if _looks_like_a_factory(found):
+    if looks_like_a_factory(found):
         _tell(f"{name} takes no arguments: it is called as a factory. Write {name}() to say so")
         return LoadedApp(application=_built(found, name), name=f"{name}()")
     return LoadedApp(application=found, name=name)
@@ -57,21 +59,29 @@ def _attribute(module: ModuleType, wanted: Target) -> object:
     path = wanted.place
     for name, separator in zip(wanted.attributes, ":" + "." * len(wanted.attributes), strict=False):
         try:
-            found = getattr(found, name)
+            found = _asked(found, name, path + separator)
         except AttributeError as problem:
             # A `__getattr__` or a property of the application may have raised it, for a reason of its own.
             detail = application_traceback(problem) if has_application_frames(problem) else ""
             message = f"{path} has no attribute {name!r}"
             raise StartError(message, _missing_hint(found, path + separator, name), detail=detail) from None
-        except Exception as problem:
-            message = f"{path}{separator}{name} raised {type(problem).__name__}"
-            raise StartError(message, _THEIRS, detail=application_traceback(problem)) from None
         path += separator + name
     return found
 
 
+def _asked(holder: object, name: str, prefix: str) -> object:
+    """An attribute; asking for it may run the application's code, which may raise what it likes."""
+    try:
+        return getattr(holder, name)
+    except (AttributeError, KeyboardInterrupt):
+        raise
+    except BaseException as problem:
+        message = f"{prefix}{name} raised {type(problem).__name__}"
+        raise StartError(message, _THEIRS, detail=application_traceback(problem)) from None
+
+
 def _missing_hint(holder: object, prefix: str, name: str) -> str:
-    names = _callables(holder)
+    names = callables(holder)
     near = nearest(name, names)
     others = [each for each in names if each not in near]
     listed = ", ".join([*near, *others][:_SHOWN_NAMES])
@@ -82,55 +92,27 @@ def _missing_hint(holder: object, prefix: str, name: str) -> str:
 def _only_application(module: ModuleType, wanted: Target, *, factory: bool) -> tuple[str, object]:
     """The application of a module that was named alone."""
     if factory:
-        hint = _names_hint(wanted, _callables(module))
+        hint = _names_hint(wanted, callables(module))
         raise StartError(f"{wanted.place} does not say which function is the factory", hint)
     for name in _USUAL_NAMES:
-        if callable(found := getattr(module, name, None)):
+        found: object = None
+        with suppress(AttributeError):
+            found = _asked(module, name, f"{wanted.place}:")
+        if callable(found):
             return f"{wanted.place}:{name}", found
-    names = _applications(module)
+    names = applications(module)
     if len({id(getattr(module, name)) for name in names}) == 1:
         return f"{wanted.place}:{names[0]}", getattr(module, names[0])
     if names:
         raise StartError(f"{wanted.place} has several applications", _names_hint(wanted, names))
-    makers = [f"{name}()" for name in _callables(module) if _looks_like_a_factory(getattr(module, name))]
-    hint = _names_hint(wanted, makers or _callables(module))
+    makers = [f"{name}()" for name in callables(module) if looks_like_a_factory(getattr(module, name))]
+    hint = _names_hint(wanted, makers or callables(module))
     raise StartError(f"{wanted.place} has no {', '.join(_USUAL_NAMES)}, nor another ASGI application", hint)
 
 
 def _names_hint(wanted: Target, names: Iterable[str]) -> str:
     shown = [f"`{wanted.place}:{name}`" for name in names][:_SHOWN_NAMES]
     return f"name it: {' or '.join(shown)}" if shown else f"name it: `{wanted.place}:attribute`"
-
-
-def _callables(holder: object) -> list[str]:
-    """The public callables of a module or object: its own first, then what it imported."""
-    names = [name for name in vars(holder) if not name.startswith("_")] if hasattr(holder, "__dict__") else []
-    found = [name for name in names if callable(vars(holder)[name])]
-    own = getattr(holder, "__name__", None)
-    return sorted(found, key=lambda name: (getattr(vars(holder)[name], "__module__", own) != own, name))
-
-
-def _applications(module: ModuleType) -> list[str]:
-    return [name for name in _callables(module) if _looks_like_asgi(getattr(module, name))]
-
-
-def _looks_like_asgi(found: object) -> bool:
-    """An instance or function that is called with a scope and two more, and awaited."""
-    if isinstance(found, type):
-        return False
-    call = found if isinstance(found, FunctionType) else getattr(type(found), "__call__", None)  # noqa: B004
-    if not inspect.iscoroutinefunction(call):
-        return False
-    names = [name.lstrip("_") for name in inspect.signature(call).parameters]
-    return names[-3:-2] == ["scope"] and len(names) == (3 if call is found else 4)
-
-
-def _looks_like_a_factory(found: object) -> bool:
-    """A plain function that can be called with nothing: no application can be one."""
-    if not isinstance(found, FunctionType) or inspect.iscoroutinefunction(found):
-        return False
-    parameters = inspect.signature(found).parameters.values()
-    return all(each.default is not each.empty or each.kind is each.VAR_KEYWORD for each in parameters)
 
 
 def _built(factory: Callable[..., Any], name: str) -> Application:

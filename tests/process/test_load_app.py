@@ -93,6 +93,29 @@ def test_an_inherited_call_is_an_application_too(write: Write) -> None:
     assert loaded("alone").name == "alone:site"
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "async def site(s, r, send): ...\n",
+        "import functools\nasync def _f(one, s, r, send): ...\nsite = functools.partial(_f, 1)\n",
+        "class _Site:\n    async def __call__(self, s, r, send): ...\nsite = _Site()\n",
+        "from other import imported\nasync def site(s, r, send): ...\n",
+        CLASS + "site = Server()\nasync def create_item(item, database, user): ...\n",
+    ],
+    ids=["function", "partial", "instance", "beside an import", "beside a handler"],
+)
+def test_the_only_application_may_name_its_parameters_as_it_likes(write: Write, source: str) -> None:
+    write("other.py", NAMED.format("imported"))
+    write("alone.py", source + "async def _private(a, b, c): ...\nasync def two(a, b): ...\n")
+    assert loaded("alone").name == "alone:site"
+
+
+def test_an_imported_function_with_three_parameters_is_no_application(write: Write) -> None:
+    write("other.py", "async def imported(a, b, c): ...\n")
+    write("alone.py", "from other import imported\n")
+    assert refused("alone").message == "alone has no app, application, api, nor another ASGI application"
+
+
 def test_two_applications_are_not_guessed_between(write: Write) -> None:
     write("alone.py", NAMED.format("one") + NAMED.format("two"))
     problem = refused("alone")
@@ -254,6 +277,26 @@ def test_a_module_that_exits_is_reported(write: Write) -> None:
     problem = refused("main:app")
     assert problem.message == "main ended the process while it was imported (exit code 4)"
     assert problem.detail.count("File ") == 1
+
+
+@pytest.mark.parametrize("target", ["main", "main:app", "main.py"])
+@pytest.mark.parametrize("error", ["RuntimeError", "SystemExit"])
+def test_a_module_that_cannot_be_asked_is_the_applications_fault(
+    write: Write, target: str, error: str
+) -> None:
+    write("main.py", f"def __getattr__(name): raise {error}(name)\n")
+    problem = refused(target)
+    assert problem.message == f"{target.removesuffix(':app')}:app raised {error}"
+    assert problem.detail.count("File ") == 1
+
+
+def test_a_proxy_that_cannot_be_asked_is_no_application(write: Write) -> None:
+    write(
+        "main.py",
+        "class Proxy:\n    def __getattribute__(self, name): raise RuntimeError(name)\n"
+        "    def __call__(self): ...\nuser = Proxy()\n" + NAMED.format("site"),
+    )
+    assert loaded("main").name == "main:site"
 
 
 def test_an_attribute_that_raises_is_not_called_missing(write: Write) -> None:
