@@ -130,4 +130,5 @@ def test_a_variable_that_sets_nothing_is_told_with_the_near_name() -> None:
     assert told == [
         "BRIDGEHEAD_PROT is not a setting; did you mean BRIDGEHEAD_PORT?",
         "BRIDGEHEAD_QQQQ is not a setting; it is ignored",
+        "UVICORN_WORKERS is a setting of uvicorn's that is not there yet; it is ignored",
     ]

@@ -17,7 +17,15 @@ from typing import Any, NoReturn
 from bridgehead.config import OPTIONS, Config
 from bridgehead.errors import EXIT_START_FAILED, Interrupted, StartError, did_you_mean
 from bridgehead.options import Option, Shape
-from bridgehead.sources import OUR_PREFIX, UVICORN_PREFIX, Given, environment, resolve, strays
+from bridgehead.sources import (
+    OUR_PREFIX,
+    UVICORN_PREFIX,
+    Given,
+    environment,
+    refuse_plaintext,
+    resolve,
+    strays,
+)
 
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
@@ -48,6 +56,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
 def read_config(argv: Sequence[str], environ: Mapping[str, str]) -> Config:
     """The configuration that these words and this environment ask for."""
+    refuse_plaintext(environ)
     layers = (_flags(argv), environment(environ, OUR_PREFIX), environment(environ, UVICORN_PREFIX))
     return resolve(layers)
 

@@ -15,6 +15,39 @@ from bridgehead.errors import StartError, nearest
 OUR_PREFIX = "BRIDGEHEAD_"
 UVICORN_PREFIX = "UVICORN_"
 
+# What uvicorn takes from the environment besides our options. (A name that neither knows is a mistake.)
+_UVICORN_ONLY = frozenset(
+    [
+        "ENV_FILE",
+        "FORWARDED_ALLOW_IPS",
+        "H11_MAX_INCOMPLETE_EVENT_SIZE",
+        "HTTP",
+        "HTTP2",
+        "INTERFACE",
+        "LIMIT_CONCURRENCY",
+        "LIMIT_MAX_REQUESTS",
+        "LIMIT_MAX_REQUESTS_JITTER",
+        "LOG_CONFIG",
+        "PROXY_HEADERS",
+        "RELOAD",
+        "RELOAD_DELAY",
+        "RELOAD_DIRS",
+        "RELOAD_EXCLUDES",
+        "RELOAD_INCLUDES",
+        "RESET_CONTEXTVARS",
+        "TIMEOUT_WORKER_HEALTHCHECK",
+        "VERSION",
+        "WORKERS",
+        "WS",
+        "WS_MAX_QUEUE",
+        "WS_MAX_SIZE",
+        "WS_PER_MESSAGE_DEFLATE",
+        "WS_PING_INTERVAL",
+        "WS_PING_TIMEOUT",
+    ]
+)
+_TLS = "SSL_"  # how each name begins that asks for TLS
+
 # Options that say where to listen, each with those it makes meaningless: giving it outranks them below.
 _REPLACES = {
     "bind": frozenset({"host", "port", "uds", "fd"}),
@@ -64,17 +97,36 @@ def environment(environ: Mapping[str, str], prefix: str) -> dict[str, Given]:
 
 
 def strays(environ: Mapping[str, str]) -> list[str]:
-    """A sentence for each `BRIDGEHEAD_*` variable that sets nothing."""
+    """A sentence for each `BRIDGEHEAD_*` and `UVICORN_*` variable that sets nothing."""
     known = [option.environment_name("") for option in OPTIONS]
-    ours = sorted(name.removeprefix(OUR_PREFIX) for name in environ if name.startswith(OUR_PREFIX))
     return [
-        f"{OUR_PREFIX}{name} is not a setting; {_meant(name, known)}" for name in ours if name not in known
+        _stray(prefix, name, known)
+        for prefix in (OUR_PREFIX, UVICORN_PREFIX)
+        for name in _names(environ, prefix)
+        if name not in known
     ]
 
 
-def _meant(name: str, known: list[str]) -> str:
+def refuse_plaintext(environ: Mapping[str, str]) -> None:
+    """For a variable that asks for TLS a warning would not do: all would be sent in the clear."""
+    for prefix in (OUR_PREFIX, UVICORN_PREFIX):
+        for name in _names(environ, prefix):
+            if name.startswith(_TLS):
+                hint = "unset it, and let a proxy in front do the TLS"
+                raise StartError(f"{prefix}{name} asks for TLS, which is not there yet", hint)
+
+
+def _names(environ: Mapping[str, str], prefix: str) -> list[str]:
+    """What is set under a prefix, without it."""
+    return sorted(name.removeprefix(prefix) for name in environ if name.startswith(prefix) and environ[name])
+
+
+def _stray(prefix: str, name: str, known: list[str]) -> str:
+    if prefix == UVICORN_PREFIX and name in _UVICORN_ONLY:
+        return f"{prefix}{name} is a setting of uvicorn's that is not there yet; it is ignored"
     near = nearest(name, known)
-    return f"did you mean {OUR_PREFIX}{near[0]}?" if near else "it is ignored"
+    meant = f"did you mean {prefix}{near[0]}?" if near else "it is ignored"
+    return f"{prefix}{name} is not a setting; {meant}"
 
 
 def _refuse_contradictions(layer: Mapping[str, Given]) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from bridgehead.cli import main, read_config
 from bridgehead.errors import StartError
+from bridgehead.sources import strays
 
 APP = "async def app(scope, receive, send): ...\n"
 
@@ -222,6 +223,32 @@ def test_a_failed_start_without_stderr_ends_with_code_3(tmp_path: Path) -> None:
 )
 def test_a_header_of_one_connection_is_refused(name: str) -> None:
     assert refused("x", "--header", f"{name}: x").message == f"--header: header {name!r} cannot be set"
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("WORKERS", "UVICORN_WORKERS is a setting of uvicorn's that is not there yet; it is ignored"),
+        ("RELOAD", "UVICORN_RELOAD is a setting of uvicorn's that is not there yet; it is ignored"),
+        ("PROT", "UVICORN_PROT is not a setting; did you mean UVICORN_PORT?"),
+        ("XYZZY", "UVICORN_XYZZY is not a setting; it is ignored"),
+    ],
+)
+def test_a_variable_of_uvicorns_that_sets_nothing_is_one_warning(name: str, sentence: str) -> None:
+    assert strays({f"UVICORN_{name}": "1", "UVICORN_PORT": "1"}) == [sentence]
+
+
+def test_an_empty_variable_is_not_set() -> None:
+    assert strays({"UVICORN_WORKERS": "", "UVICORN_PROT": ""}) == []
+    assert read_config(["x"], {"UVICORN_SSL_KEYFILE": ""}).app == "x"
+
+
+@pytest.mark.parametrize("name", ["UVICORN_SSL_KEYFILE", "UVICORN_SSL_CERTFILE", "BRIDGEHEAD_SSL_KEYFILE"])
+def test_a_variable_that_asks_for_tls_is_not_answered_by_plaintext(tmp_path: Path, name: str) -> None:
+    (tmp_path / "main.py").write_text(APP)
+    done = serve("main:app", cwd=tmp_path, **{name: "key.pem"})
+    assert done.returncode == 3
+    assert done.stderr.startswith(f"bridgehead: error: {name} asks for TLS, which is not there yet\n  hint: ")
 
 
 def test_an_interrupt_while_the_application_loads_ends_quietly(tmp_path: Path) -> None:
