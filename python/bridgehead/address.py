@@ -15,6 +15,7 @@ read_port = whole(0, 65535)
 read_descriptor = whole(0, 2**31 - 1)
 
 _HINT = "write host:port, [ipv6]:port, :port, unix:/path or fd://number"
+_STAR = "*"  # other servers' word for every address
 _HOST_AND_PORT = re.compile(r"(?:\[(?P<six>[^\[\]]+)\]|(?P<host>[^\[\]:/]*)):(?P<port>[0-9]+)")
 
 
@@ -61,6 +62,8 @@ def parse_address(written: str) -> Address:
             return UnixAddress(path=path)
     elif written.startswith("fd://"):
         return DescriptorAddress(number=read_descriptor(written.removeprefix("fd://")))
+    elif written.startswith(f"{_STAR}:"):
+        raise StartError(f"{written!r} is not an address", f"write {written[1:]} for every address")
     elif parts := _HOST_AND_PORT.fullmatch(written):
         return TcpAddress(host=parts["six"] or parts["host"] or "", port=read_port(parts["port"]))
     elif written.count(":") > 1 and "/" not in written:
@@ -81,4 +84,6 @@ def bare_host(value: object) -> str:
     if not isinstance(value, str):
         raise StartError(f"{value!r} is not a host", "give a name or an address, such as 0.0.0.0")
     host = value.strip()
+    if host == _STAR:
+        raise StartError("'*' is not a host", "write 0.0.0.0 for every IPv4 address, :: for IPv6 as well")
     return host[1:-1] if host.startswith("[") and host.endswith("]") else host

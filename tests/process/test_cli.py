@@ -105,6 +105,12 @@ def test_flags_that_contradict_each_other_are_refused(words: str, message: str) 
             "--timeout-keep-alive: 'nan' is not a time from 0 to 100000000 seconds",
             None,
         ),
+        (
+            "--host *",
+            "--host: '*' is not a host",
+            "write 0.0.0.0 for every IPv4 address, :: for IPv6 as well",
+        ),
+        ("--bind *:80", "--bind: '*:80' is not an address", "write :80 for every address"),
         ("--bind x", "--bind: 'x' is not an address", None),
     ],
 )
