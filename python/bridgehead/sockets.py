@@ -73,11 +73,33 @@ def bind(addresses: Iterable[Address], *, backlog: int) -> list[Bound]:
     bound: list[Bound] = []
     with ExitStack() as undo:
         for address in addresses:
-            for each in _bind_one(address, backlog):
+            try:
+                found = _bind_one(address, backlog)
+            except StartError as problem:
+                if isinstance(address, TcpAddress) and _is_taken(problem):
+                    _refuse_clash(address, bound)
+                raise
+            for each in found:
                 undo.callback(each.close)
                 bound.append(each)
         undo.pop_all()
     return bound
+
+
+def _is_taken(problem: StartError) -> bool:
+    return isinstance(problem.__context__, OSError) and problem.__context__.errno == errno.EADDRINUSE
+
+
+def _refuse_clash(address: TcpAddress, bound: list[Bound]) -> None:
+    """If it is ourselves who listen there, nobody should look for another server."""
+    for _, (host, port, *_) in _resolve(address):
+        for each in bound:
+            if each.kind is Kind.TCP and each.socket.getsockname()[1] == port:
+                hosts = {host, each.socket.getsockname()[0]}
+                fours = "0.0.0.0" in hosts and not any(":" in each for each in hosts)
+                if len(hosts) == 1 or "::" in hosts or fours:
+                    hint = "one of them includes the other: keep one"
+                    raise StartError(f"{address} clashes with {each.label}, which is ours too", hint)
 
 
 def _bind_one(address: Address, backlog: int) -> list[Bound]:

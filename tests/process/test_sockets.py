@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.address import Address, parse_address
+from bridgehead.address import Address, TcpAddress, parse_address
 from bridgehead.errors import StartError
 from bridgehead.sockets import Bound, Kind, bind
 
@@ -250,3 +250,22 @@ def test_a_descriptor_that_is_no_listener_is_refused_and_left_open(tmp_path: Pat
             number = given.fileno()
             assert refused(parse_address(f"fd://{number}")).message.startswith(f"fd://{number} {reason}")
             os.fstat(number)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [("127.0.0.1", "0.0.0.0"), ("0.0.0.0", "127.0.0.1"), ("127.0.0.1", "127.0.0.1"), ("127.0.0.1", "")],
+)
+def test_two_addresses_of_ours_that_clash_are_told_apart_from_another_server(first: str, second: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    problem = refused(TcpAddress(host=first, port=port), TcpAddress(host=second, port=port))
+    assert problem.message == f"{second}:{port} clashes with http://{first}:{port}, which is ours too"
+    assert "keep one" in problem.hint
+
+
+def test_a_taken_address_beside_ours_is_still_another_servers(listen: Listen) -> None:
+    (bound,) = listen("127.0.0.2:0")
+    port = port_of(bound)
+    problem = refused(TcpAddress(host="127.0.0.1", port=port), TcpAddress(host="127.0.0.2", port=port))
+    assert problem.message == f"127.0.0.2:{port} is already in use"
