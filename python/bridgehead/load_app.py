@@ -15,7 +15,8 @@ from typing import Any
 from bridgehead.candidates import applications, callables, looks_like_a_factory
 from bridgehead.config import Application
 from bridgehead.errors import StartError, application_traceback, has_application_frames, nearest
-from bridgehead.load_module import load_module
+from bridgehead.load_module import load_module, loop_hint
+from bridgehead.meant import refuse_misread, submodule
 from bridgehead.target import Calling, Target, parse_target
 
 _USUAL_NAMES = ("app", "application", "api")
@@ -36,6 +37,7 @@ def load(target: str | Application, *, factory: bool, app_dir: str) -> LoadedApp
     if not isinstance(target, str):
         name = getattr(target, "__qualname__", type(target).__qualname__)
         return LoadedApp(application=_built(target, name) if factory else target, name=name)
+    refuse_misread(target, app_dir)
     wanted = parse_target(target)
     calls = factory or wanted.calling is Calling.CALLED
     module = load_module(wanted, app_dir=app_dir)
@@ -45,6 +47,8 @@ def load(target: str | Application, *, factory: bool, app_dir: str) -> LoadedApp
         name, found = _only_application(module, wanted, factory=calls)
     if not callable(found):
         hint = _names_hint(wanted, applications(module) or callables(module))
+        if isinstance(found, ModuleType):
+            hint = f"did you mean `{found.__name__}`?"
         raise StartError(f"{name} is of type {type(found).__name__}, which cannot be called", hint)
     if calls:
         return LoadedApp(application=_built(found, name), name=f"{name}()")
@@ -57,14 +61,17 @@ def load(target: str | Application, *, factory: bool, app_dir: str) -> LoadedApp
 def _attribute(module: ModuleType, wanted: Target) -> object:
     found: object = module
     path = wanted.place
-    for name, separator in zip(wanted.attributes, ":" + "." * len(wanted.attributes), strict=False):
+    for index, name in enumerate(wanted.attributes):
+        separator = "." if index else ":"
         try:
             found = _asked(found, name, path + separator)
         except AttributeError as problem:
             # A `__getattr__` or a property of the application may have raised it, for a reason of its own.
             detail = application_traceback(problem) if has_application_frames(problem) else ""
             message = f"{path} has no attribute {name!r}"
-            raise StartError(message, _missing_hint(found, path + separator, name), detail=detail) from None
+            meant = submodule(found, name, wanted.attributes[index + 1 :])
+            hint = f"did you mean `{meant}`?" if meant else _missing_hint(found, path + separator, name)
+            raise StartError(message, hint, detail=detail) from None
         path += separator + name
     return found
 
@@ -131,7 +138,7 @@ def _built(factory: Callable[..., Any], name: str) -> Application:
     except BaseException as problem:  # SystemExit too: a factory that exits must say so
         detail = application_traceback(problem)
         message = f"the factory {name} raised {type(problem).__name__}"
-        raise StartError(message, _THEIRS, detail=detail) from None
+        raise StartError(message, loop_hint(problem) or _THEIRS, detail=detail) from None
     if inspect.iscoroutine(application):
         application.close()
         raise StartError(f"the factory {name} is a coroutine function", "make it a plain function")

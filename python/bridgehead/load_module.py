@@ -7,9 +7,12 @@ Invariant: "it does not exist" and "it failed while it was imported" are never c
 
 import importlib
 import importlib.util
+import inspect
 import os
 import pkgutil
+import re
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -21,9 +24,12 @@ from bridgehead.errors import (
     has_application_frames,
     nearest,
 )
+from bridgehead.meant import within_package
 from bridgehead.target import Target
 
 _SHOWN_NAMES = 8  # more are not read
+# In the words of asyncio.run, of run_until_complete in asyncio and uvloop, and of anyio.run.
+_IN_THE_LOOP = re.compile(r"running event loop|loop is (already )?running|Already running asyncio")
 
 
 def load_module(wanted: Target, *, app_dir: str) -> ModuleType:
@@ -111,8 +117,26 @@ def _failed_import(wanted: Target, problem: BaseException) -> StartError:
             message = f"{wanted.place} ended the process while it was imported (exit code {problem.code})"
             hint = "put what must not run on import under `if __name__ == '__main__':`"
             return StartError(message, hint, detail=detail)
+        case ImportError() if "relative import" in str(problem):
+            file = Path(traceback.extract_tb(problem.__traceback__)[-1].filename)
+            message = f"{wanted.place} imports relatively, and is in no package"
+            return StartError(message, within_package(file, wanted), detail=detail)
     message = f"{wanted.place} raised {type(problem).__name__} while it was imported"
-    return StartError(message, "the traceback above is the application's", detail=detail)
+    hint = loop_hint(problem) or "the traceback above is the application's"
+    return StartError(message, hint, detail=detail)
+
+
+def loop_hint(problem: BaseException) -> str:
+    """What to do about `asyncio.run()` while the application is loaded; nothing for another error."""
+    if not isinstance(problem, RuntimeError) or not _IN_THE_LOOP.search(str(problem)):
+        return ""
+    trace = problem.__traceback__
+    while trace is not None:  # the coroutine that was to run: left alone, it warns that nobody awaited it
+        for each in trace.tb_frame.f_locals.values():
+            if inspect.iscoroutine(each) and inspect.getcoroutinestate(each) == inspect.CORO_CREATED:
+                each.close()
+        trace = trace.tb_next
+    return "the server's loop runs already: await it in the application's lifespan startup"
 
 
 def _missing_module(wanted: Target, missing: str, folder: str) -> StartError:
@@ -123,7 +147,7 @@ def _missing_module(wanted: Target, missing: str, folder: str) -> StartError:
         attribute = f"{parent}:{last}"
         return StartError(f"{parent!r} is a module, not a package", f"did you mean `{attribute}`?")
     places = list(holder.__path__) if holder is not None else [folder]
-    names = sorted(each.name for each in pkgutil.iter_modules(places))
+    names = sorted(each.name for each in pkgutil.iter_modules(places) if each.name.isidentifier())
     message = f"there is no module {missing!r} in {places[0]}" + ("" if parent else " or on sys.path")
     near = nearest(last, names)
     if near:

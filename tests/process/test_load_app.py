@@ -1,5 +1,6 @@
 """Loading an application: every form of a target, and every way it can fail."""
 
+import asyncio
 import itertools
 import sys
 from collections.abc import Callable, Iterator
@@ -222,6 +223,19 @@ def test_a_directory_that_is_not_there_is_refused(write: Write) -> None:
         ),
         ("shop:make(1)", "'shop:make(1)' calls a factory with arguments", "without arguments"),
         ("shop:", "'shop:' does not name an attribute", "write module:attribute"),
+        ("kit/", "'kit/' is a directory", "name a module or a file: `kit.shape` or `kit`"),
+        ("./kit/:app", "'./kit/' is a directory", "`kit.shape:app` or `kit:app`"),
+        ("bare/", "'bare/' is a directory", "`bare/main.py` or `bare/aside.py`"),
+        (".", "'.' is a directory", "`my-app.py` or `shop.py`"),
+        (
+            "shop.py.app",
+            "'shop.py.app' joins a file and an attribute by a dot",
+            "did you mean `shop.py:app`?",
+        ),
+        ("kit/shape.py.app", "'kit/shape.py.app' joins a file", "did you mean `kit/shape.py:app`?"),
+        ("my-app:app", "'my-app' is not the name of a module", "did you mean `my-app.py:app`?"),
+        ("kit:shape", "kit has no attribute 'shape'", "did you mean `kit.shape`?"),
+        ("kit:shape.app", "kit has no attribute 'shape'", "did you mean `kit.shape:app`?"),
         (":app", "':app' does not name a module", "write module:attribute"),
         ("my-shop:app", "'my-shop:app' does not name a module", "write module:attribute"),
     ],
@@ -232,8 +246,11 @@ def test_a_target_that_is_not_there_names_the_next_step(
     write("shop.py", APP + "number = 3\n")
     write("kit/__init__.py", "")
     write("kit/shape.py", APP)
+    write("bare/aside.py", APP)
+    write("bare/main.py", APP)
+    write("my-app.py", APP)
     problem = refused(target)
-    assert problem.message == message.format(tmp_path)
+    assert problem.message.startswith(message.format(tmp_path))
     assert hint.format(tmp_path) in problem.hint
     assert problem.detail == ""
 
@@ -262,6 +279,53 @@ def test_a_cause_keeps_its_traceback_without_our_frames(write: Write) -> None:
     assert problem.message == "main raised ValueError while it was imported"
     assert "ModuleNotFoundError" in problem.detail
     assert problem.detail.count("File ") == 2
+
+
+def test_a_module_named_as_an_application_is_named_as_a_module(write: Write) -> None:
+    write("bag/__init__.py", "from . import web\n")
+    write("bag/web.py", APP)
+    problem = refused("bag:web")
+    assert problem.message == "bag:web is of type module, which cannot be called"
+    assert problem.hint == "did you mean `bag.web`?"
+
+
+@pytest.mark.parametrize(
+    ("target", "otherwise"), [("lonely/main.py:site", "; or add lonely/__init__.py"), ("main:site", "")]
+)
+def test_a_relative_import_outside_a_package_is_told_its_package(
+    write: Write, target: str, otherwise: str
+) -> None:
+    write("lonely/main.py", "from .a import Z\n")
+    problem = refused(target, app_dir="lonely" if target.startswith("main") else "")
+    assert problem.message == f"{target.removesuffix(':site')} imports relatively, and is in no package"
+    expected = "run it as a module of its package: `serve lonely.main:site`"
+    assert problem.hint == expected + otherwise
+    assert problem.detail.count("File ") == 1
+
+
+def test_a_relative_import_in_a_folder_that_cannot_be_a_package_is_made_absolute(write: Write) -> None:
+    write("my-shop/main.py", "from .a import Z\n")
+    assert refused("my-shop/main.py").hint.startswith("leave out the dot: ")
+
+
+@pytest.mark.parametrize(
+    ("target", "source"),
+    [
+        ("main", "import asyncio\nasync def f(): ...\nasyncio.run(f())\n"),
+        ("main", "import asyncio\nasync def f(): ...\nasyncio.get_running_loop().run_until_complete(f())\n"),
+        ("main:make()", "import asyncio\nasync def f(): ...\ndef make(): asyncio.run(f())\n"),
+    ],
+)
+def test_a_loop_inside_the_loop_is_told_where_to_go(write: Write, target: str, source: str) -> None:
+    write("main.py", source)
+
+    async def load_inside() -> StartError:
+        return refused(target)
+
+    # A coroutine left behind would warn, which is an error here.
+    problem = asyncio.run(load_inside())
+    assert "raised RuntimeError" in problem.message
+    assert problem.hint.startswith("the server's loop runs already: await it in")
 
 
 def test_a_syntax_error_names_the_line(write: Write) -> None:
