@@ -10,9 +10,10 @@ import os
 import pytest
 from harness import HAS_FUSED, uvloop_is_installed
 
-LOOPS = ["asyncio", *(["uvloop"] if uvloop_is_installed() else []), *(["fused"] if HAS_FUSED else [])]
+INSTALLED = {"asyncio": True, "uvloop": uvloop_is_installed(), "fused": HAS_FUSED}
+LOOPS = [name for name, is_there in INSTALLED.items() if is_there]
 if wanted := os.environ.get("BRIDGEHEAD_TEST_LOOPS"):
-    # CI takes some of the loops on some of the Pythons; one that is not there fails instead of running nothing.
+    # CI takes some of the loops on some of the Pythons. One that is not there fails, instead of running nothing.
     LOOPS = wanted.split(",")
 
 

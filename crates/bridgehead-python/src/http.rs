@@ -142,7 +142,7 @@ impl Http {
         let py = slf.py();
         let this = slf.get();
         let bridge = this.bridge.get();
-        if this.lock().budget.is_spent(bridge.turn()) {
+        if this.lock().is_spent(bridge.turn()) {
             return Ok(Outcome::Yield);
         }
         let room = match message::read(message)? {

@@ -78,6 +78,12 @@ impl State {
         found
     }
 
+    /// Whether the loop comes first. Not between a head and its body, however slow the machine: what leaves in one piece
+    /// would leave in two, and with another framing.
+    pub(crate) fn is_spent(&mut self, turn: u64) -> bool {
+        self.budget.is_spent(turn) && self.held.is_none()
+    }
+
     pub(crate) fn start(&mut self, head: ResponseHead) -> PyResult<()> {
         let next = self.response.start(&head).map_err(raise::misuse)?;
         if self.half.as_ref().is_none_or(AppHalf::is_gone) {
