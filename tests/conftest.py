@@ -13,7 +13,7 @@ from harness import HAS_FUSED, uvloop_is_installed
 INSTALLED = {"asyncio": True, "uvloop": uvloop_is_installed(), "fused": HAS_FUSED}
 LOOPS = [name for name, is_there in INSTALLED.items() if is_there]
 if wanted := os.environ.get("BRIDGEHEAD_TEST_LOOPS"):
-    # CI takes some of the loops on some of the Pythons. One that is not there fails, instead of running nothing.
+    # CI takes some of the loops on some Pythons. One that is not there fails, instead of running nothing.
     LOOPS = wanted.split(",")
 
 
