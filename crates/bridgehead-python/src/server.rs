@@ -82,41 +82,8 @@ impl Server {
     #[new]
     fn new(py: Python<'_>, host: Host, options: Options) -> PyResult<Self> {
         let log = options.access_log.map(open_log).transpose()?;
-        let listeners =
-            options.listeners.iter().map(|&listener| listen(listener)).collect::<PyResult<_>>()?;
-        let access_log = log.as_ref().map(|pipe| AccessLog {
-            pipe: Arc::clone(pipe),
-            colours: options.access_colours,
-            root_path: options.root_path.as_str().into(),
-        });
-        let config = Config {
-            first_request: Duration::try_from_secs_f64(options.first_request)?,
-            keep_alive: Duration::try_from_secs_f64(options.keep_alive)?,
-            date_header: options.date_header,
-            default_headers: default_headers(&options.default_headers)?,
-            access_log,
-        };
         let presence = Arc::new(Presence::default());
-        let (network, fused, inbox) = match options.selector {
-            None => {
-                let inbox = Arc::new(Inbox::new(Wake::Descriptor(Descriptor::new()?)));
-                let threaded = py.detach(|| {
-                    Threaded::start(config, listeners, Arc::clone(&inbox), Arc::clone(&presence))
-                })?;
-                (Box::new(threaded) as Box<dyn Runtime>, None, inbox)
-            }
-            Some(selector) => {
-                let inbox = Arc::new(Inbox::new(Wake::Turn(Turn::default())));
-                let fused = Fused::start(
-                    config,
-                    listeners,
-                    Arc::clone(&inbox),
-                    ffi::duplicate(selector)?,
-                    Arc::clone(&presence),
-                )?;
-                (Box::new(FusedWorker::start(Arc::clone(&fused))?) as Box<dyn Runtime>, Some(fused), inbox)
-            }
-        };
+        let Started { network, fused, inbox } = start(py, &options, log.as_ref(), &presence)?;
         let event_loop = host.event_loop.bind(py);
         let between = if fused.is_some() { Flush::Itself } else { Flush::Nobody };
         let bridge = Bridge {
@@ -194,6 +161,48 @@ impl Server {
             PyRuntimeError::new_err("the network's thread panicked: this is a bug in Bridgehead")
         })
     }
+}
+
+/// A network that serves, and what the loop's side needs of it.
+struct Started {
+    network: Box<dyn Runtime>,
+    /// When the loop's thread is to turn it.
+    fused: Option<Arc<Fused>>,
+    inbox: Arc<Inbox>,
+}
+
+fn start(
+    py: Python<'_>,
+    options: &Options,
+    log: Option<&Arc<LogPipe>>,
+    presence: &Arc<Presence>,
+) -> PyResult<Started> {
+    let config = config(options, log)?;
+    let listeners = options.listeners.iter().map(|&listener| listen(listener)).collect::<PyResult<_>>()?;
+    let presence = Arc::clone(presence);
+    let Some(selector) = options.selector else {
+        let inbox = Arc::new(Inbox::new(Wake::Descriptor(Descriptor::new()?)));
+        let network = py.detach(|| Threaded::start(config, listeners, Arc::clone(&inbox), presence))?;
+        return Ok(Started { network: Box::new(network), fused: None, inbox });
+    };
+    let inbox = Arc::new(Inbox::new(Wake::Turn(Turn::default())));
+    let fused = Fused::start(config, listeners, Arc::clone(&inbox), ffi::duplicate(selector)?, presence)?;
+    let network = Box::new(FusedWorker::start(Arc::clone(&fused))?);
+    Ok(Started { network, fused: Some(fused), inbox })
+}
+
+fn config(options: &Options, log: Option<&Arc<LogPipe>>) -> PyResult<Config> {
+    Ok(Config {
+        first_request: Duration::try_from_secs_f64(options.first_request)?,
+        keep_alive: Duration::try_from_secs_f64(options.keep_alive)?,
+        date_header: options.date_header,
+        default_headers: default_headers(&options.default_headers)?,
+        access_log: log.map(|pipe| AccessLog {
+            pipe: Arc::clone(pipe),
+            colours: options.access_colours,
+            root_path: options.root_path.as_str().into(),
+        }),
+    })
 }
 
 fn open_log(descriptor: RawFd) -> PyResult<Arc<LogPipe>> {
