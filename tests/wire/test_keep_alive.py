@@ -185,3 +185,12 @@ def test_the_default_keep_alive_time_is_longer_than_a_load_balancers(server: Ser
         assert client.ask("/hello").body == b"hello"
         assert not client.is_readable(6.0)
         client.assert_open()
+
+
+def test_no_keep_alive_time_still_leaves_time_for_a_first_request() -> None:
+    with Server("wire_app:app", "--timeout-keep-alive", "0") as server, server.connect() as client:
+        client.send(b"GET /hello HTTP/1.1\r\n")
+        # Another whole exchange: the server has had time to look at the first connection.
+        assert server.ask("/hello").status == 200
+        client.send(b"Host: test\r\n\r\n")
+        assert client.read_response().status == 200
