@@ -6,7 +6,7 @@
 
 use std::future::poll_fn;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Poll, Waker};
 
 use bridgehead_asgi::{More, ResponseParts};
 use bytes::Bytes;
@@ -74,7 +74,7 @@ impl AppHalf {
             Client::HalfClosed | Client::Gone => {
                 let wakers = state.abandon();
                 drop(state);
-                wakers.into_iter().for_each(|waker| self.0.wake_if(Some(waker)));
+                wakers.into_iter().for_each(Waker::wake);
                 Reception::Gone
             }
         }

@@ -138,7 +138,7 @@ impl State {
         half.finish(parts, body)
     }
 
-    /// A head alone. One that can have no body is an answer.
+    /// A head alone: pieces of its body follow, or are swallowed where there can be none.
     pub(crate) fn begin(&mut self, head: ResponseHead) -> Room {
         let Some(half) = &self.half else { return Room::Gone };
         if self.response == Response::Bodiless {
