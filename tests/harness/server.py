@@ -51,6 +51,7 @@ class Server:
 
     `allow` names the complaints that this test provokes.
     `ready=False` starts without waiting for the address.
+    `module` is run instead of `bridgehead`, with the same words.
     """
 
     def __init__(
@@ -64,9 +65,10 @@ class Server:
         stdout: int | IO[bytes] = subprocess.PIPE,
         preexec_fn: Callable[[], object] | None = None,
         ready: bool = True,
+        module: str = "uvicorn" if UVICORN else "bridgehead",
     ) -> None:
         self._command = [
-            *(sys.executable, "-m", "uvicorn" if UVICORN else "bridgehead", target),
+            *(sys.executable, "-m", module, target),
             *itertools.chain(*(FUSED if option == "fused" else [option] for option in options)),
         ]
         given = {option.partition("=")[0] for option in options}
