@@ -736,3 +736,29 @@ async def endless_until_gone(scope: Scope, receive: Receive, send: Send) -> None
     except OSError as error:
         routes.note(option(scope, "name"), type(error).__name__)
         raise
+
+
+@routes.at("retry-when-gone")
+async def retry_when_the_client_is_gone(scope: Scope, receive: Receive, send: Send) -> None:
+    """Sends the same message again and again to a client that has left, and notes what each came to."""
+    name, message = option(scope, "name"), option(scope, "message")
+    head = {"type": "http.response.start", "status": 200, "headers": []}
+    if declared := option(scope, "declared"):
+        head["headers"] = [(b"content-length", declared.encode())]
+    if message != "start":
+        await send(head)
+        await more(send, b"first")
+    routes.note(f"{name}-began", True)
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    body = {"type": "http.response.body", "body": b"again", "more_body": message == "piece"}
+    messages: list[Message] = [head, head, body] if message == "start" else [body, body, body]
+    came: list[str] = []
+    for each in messages:
+        try:
+            await send(each)
+        except Exception as error:
+            came.append(type(error).__name__)
+        else:
+            came.append("nothing")
+    routes.note(name, came)

@@ -115,6 +115,32 @@ def test_sending_to_a_client_that_left_raises_client_disconnected(server: Server
     assert report["receive"] == "http.disconnect"
 
 
+@pytest.mark.skipif(UVICORN, reason="uvicorn raises nothing, or RuntimeError")
+@pytest.mark.parametrize(
+    ("message", "declared"),
+    [
+        ("start", ""),
+        ("piece", ""),
+        ("last", ""),
+        ("piece", "7"),
+        ("last", "7"),
+        ("last", "10"),
+        ("last", "99"),
+    ],
+)
+def test_the_same_message_to_a_client_that_left_raises_the_same_again(
+    server: Server, message: str, declared: str
+) -> None:
+    name = f"retry-{message}-{declared}"
+    client = server.connect()
+    client.send(request(f"/retry-when-gone?name={name}&message={message}&declared={declared}"))
+    server.note(f"{name}-began")
+    client.reset()
+    assert server.note(name) == ["ClientDisconnected"] * 3
+    # Nor is anybody told of bytes too many, or too few.
+    assert "content-length" not in server.stderr
+
+
 def test_client_disconnected_is_no_error_in_the_log(loop: str) -> None:
     with Server("asgi_app:app", "--loop", loop) as server:
         for number in range(5):

@@ -5,7 +5,9 @@
 //!
 //! Invariant: a head leaves with its first piece of body, or alone because the application paused, never both.
 
-use bridgehead_asgi::{More, Request, RequestEvent, RequestReceipt, Response, ResponseHead, Then, Write};
+use bridgehead_asgi::{
+    Misuse, More, Request, RequestEvent, RequestReceipt, Response, ResponseHead, Then, Write,
+};
 use bridgehead_net::{AppHalf, Reception, Room, Token};
 use bytes::Bytes;
 use pyo3::prelude::*;
@@ -86,7 +88,7 @@ impl State {
 
     pub(crate) fn start(&mut self, head: ResponseHead) -> PyResult<()> {
         let next = self.response.start(&head).map_err(raise::misuse)?;
-        if self.half.as_ref().is_none_or(AppHalf::is_gone) {
+        if self.is_gone() {
             return Err(raise::disconnected());
         }
         self.response = next;
@@ -95,25 +97,44 @@ impl State {
     }
 
     /// Gives whether there is room for more, what is to be complained of, and whether the response is over.
-    pub(crate) fn body(&mut self, mut body: Bytes, more: More) -> PyResult<(Room, Option<String>, bool)> {
+    pub(crate) fn body(&mut self, body: Bytes, more: More) -> PyResult<(Room, Option<String>, bool)> {
         let offered = body.len();
-        let (next, write) = self.response.body(offered, more).map_err(raise::misuse)?;
+        let (next, write) = match self.response.body(offered, more) {
+            // Its start was refused for that.
+            Err(Misuse::BodyBeforeStart) if self.is_gone() => return Ok((Room::Gone, None, false)),
+            judged => judged.map_err(raise::misuse)?,
+        };
         let before = std::mem::replace(&mut self.response, next);
-        if before.is_ended() {
+        let room = match before.is_ended() {
             // What is too much is swallowed, until nobody is there to swallow it for.
-            let gone = self.half.as_ref().is_none_or(AppHalf::is_gone);
-            return Ok((if gone { Room::Gone } else { Room::Free }, None, false));
+            true if self.is_gone() => Room::Gone,
+            true => Room::Free,
+            false => self.put(body, offered, write),
+        };
+        if room == Room::Gone {
+            // What was not taken has not happened: the same message again comes to the same.
+            self.response = before;
+            return Ok((room, None, false));
         }
+        Ok((room, complaint(write), next.is_ended() && !before.is_ended()))
+    }
+
+    /// An accepted piece into the exchange, with the head if that still waits.
+    fn put(&mut self, mut body: Bytes, offered: usize, write: Write) -> Room {
         body.truncate(write.take);
-        let room = match self.held.take() {
-            Some(head) if next.is_ended() => self.complete(head, body, offered, write),
+        match self.held.take() {
+            Some(head) if self.response.is_ended() => self.complete(head, body, offered, write),
             Some(head) => match self.begin(head) {
                 Room::Gone => Room::Gone,
                 _ => self.write(body, write),
             },
             None => self.write(body, write),
-        };
-        Ok((room, complaint(write), next.is_ended()))
+        }
+    }
+
+    /// Whether nobody reads any more, or nothing more can be said.
+    fn is_gone(&self) -> bool {
+        self.half.as_ref().is_none_or(AppHalf::is_gone)
     }
 
     /// A head whose answer is complete with it.
