@@ -140,6 +140,16 @@ def test_the_root_path_is_told(loop: str) -> None:
     assert scope["raw_path"] in ("/x%20y", "/api/v1/x%20y")
 
 
+@pytest.mark.skipif(UVICORN, reason="uvicorn does not know the asterisk form")
+def test_the_root_path_is_not_in_front_of_the_whole_server(loop: str) -> None:
+    with (
+        Server("rooted_app:app", "--loop", loop, "--root-path", "/api/v1") as server,
+        server.connect() as client,
+    ):
+        scope = client.ask("*", method="OPTIONS").json()
+    assert scope == {"root_path": "/api/v1", "path": "*", "raw_path": "*"}
+
+
 def test_each_request_has_a_shallow_copy_of_the_lifespans_state(server: Server) -> None:
     with server.connect() as client:
         first = client.ask("/state/1").json()

@@ -5,7 +5,7 @@ Invariant: no readiness is guessed by sleeping; every wait has a deadline and sa
 """
 
 from harness.client import Client, ClosedError, Response, request
-from harness.server import APPS, HAS_FUSED, UVICORN, Server, uvloop_is_installed
+from harness.server import APPS, HAS_FUSED, UVICORN, Server, has_ipv6, uvloop_is_installed
 from harness.verdicts import assert_refused, seen
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Response",
     "Server",
     "assert_refused",
+    "has_ipv6",
     "request",
     "seen",
     "uvloop_is_installed",

@@ -11,6 +11,7 @@ import itertools
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -44,6 +45,15 @@ COMPLAINTS = ("Traceback", "panicked", "Task was destroyed", "was never awaited"
 
 def uvloop_is_installed() -> bool:
     return importlib.util.find_spec("uvloop") is not None
+
+
+def has_ipv6() -> bool:
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
 
 
 class Server:

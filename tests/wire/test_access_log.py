@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from harness import UVICORN, Server, request
+from harness import UVICORN, Client, Server, has_ipv6, request
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +101,109 @@ def test_an_aborted_answer_is_logged_too(server: Server) -> None:
         client.send(request("/fail?when=body"))
         client.read_to_any_end()
     server.wait_line(f"127.0.0.1:{port} - ", stream="stdout")
+
+
+def ask_raw(server: Server, head: bytes) -> str:
+    """The access line of this head's request, after the client's address."""
+    with server.connect() as client:
+        client.send(head)
+        client.read_response()
+        line = server.wait_line(f"127.0.0.1:{client.port} - ", stream="stdout")
+    return line.partition(" - ")[2].rstrip("\n")
+
+
+@pytest.mark.skipif(UVICORN, reason="uvicorn escapes otherwise, or not at all")
+@pytest.mark.parametrize(
+    ("target", "logged"),
+    [
+        (b"/hello?a=%22%0d%0a%1b", "/hello?a=%22%0d%0a%1b"),
+        (b'/hello/a"b"', r"/hello/a\x22b\x22"),
+        (b"/hello?a\\b", r"/hello?a\x5cb"),
+        (b"/hello?\xc3\xa4", r"/hello?\xc3\xa4"),
+        (b"/hello?{}|^`[]", "/hello?{}|^`[]"),
+        (b"/hello/../hello//x/./", "/hello/../hello//x/./"),
+        (b"/hello?a?b=c?", "/hello?a?b=c?"),
+        (b"http://elsewhere/hello?a=b", "/hello?a=b"),
+        (b"http://elsewhere?a=b", "/?a=b"),
+    ],
+)
+def test_odd_targets_are_logged_as_they_came(server: Server, target: bytes, logged: str) -> None:
+    line = ask_raw(server, b"GET " + target + b" HTTP/1.1\r\nHost: test\r\n\r\n")
+    assert line.startswith(f'"GET {logged} HTTP/1.1" '), line
+
+
+@pytest.mark.skipif(UVICORN, reason="uvicorn escapes otherwise, or not at all")
+def test_a_root_path_is_in_front_of_what_is_logged() -> None:
+    with Server("rooted_app:app", "--root-path", '/api "v1"') as server:
+        for target, logged in {
+            "/x%20y?z": r"/api \x22v1\x22/x%20y?z",
+            "/": r"/api \x22v1\x22/",
+            "http://elsewhere/x": r"/api \x22v1\x22/x",
+        }.items():
+            line = ask_raw(server, request(target))
+            assert line == f'"GET {logged} HTTP/1.1" 200 OK'
+
+
+@pytest.mark.skipif(UVICORN, reason="uvicorn does not know the asterisk form")
+def test_the_whole_server_is_logged_as_an_asterisk() -> None:
+    with Server("rooted_app:app", "--root-path", "/api") as server:
+        assert ask_raw(server, request("*", method="OPTIONS")) == '"OPTIONS * HTTP/1.1" 200 OK'
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="no IPv6 here")
+@pytest.mark.parametrize("host", ["::1", "::"])
+def test_a_client_of_ipv6_is_logged_with_its_address(host: str) -> None:
+    with Server("wire_app:app", "--host", host) as server, Client(("::1", server.port)) as client:
+        assert client.ask("/hello").status == 200
+        line = server.wait_line("/hello", stream="stdout")
+        assert line == f'INFO:     ::1:{client.port} - "GET /hello HTTP/1.1" 200 OK\n'
+
+
+@pytest.mark.skipif(not has_ipv6() or UVICORN, reason="no IPv6 here, or not dual-stack")
+def test_a_client_of_ipv4_on_a_dual_stack_socket_is_logged_as_one() -> None:
+    with Server("wire_app:app", "--host", "::") as server, server.connect() as client:
+        assert client.ask("/hello").status == 200
+        line = server.wait_line("/hello", stream="stdout")
+        assert line == f'INFO:     127.0.0.1:{client.port} - "GET /hello HTTP/1.1" 200 OK\n'
+
+
+def test_a_client_of_a_unix_socket_has_no_address(tmp_path: Path) -> None:
+    path = str(tmp_path / "server.sock")
+    with Server("wire_app:app", "--uds", path) as server, Client(path) as client:
+        assert client.ask("/hello").status == 200
+        line = server.wait_line("/hello", stream="stdout")
+        assert line == 'INFO:      - "GET /hello HTTP/1.1" 200 OK\n'
+
+
+@pytest.mark.skipif(UVICORN, reason="uvicorn logs no request without an answer")
+@pytest.mark.parametrize("framing", [b"Content-Length: 9", b"Transfer-Encoding: chunked"])
+@pytest.mark.parametrize("leave", ["half_close", "reset"])
+def test_an_upload_that_is_cut_off_is_a_499(server: Server, framing: bytes, leave: str) -> None:
+    name = f"cut-{leave}-{framing[:1].decode()}"
+    target = f"/collect?name={name}"
+    with server.connect() as client:
+        client.send(f"POST {target} HTTP/1.1\r\nHost: test\r\n".encode() + framing + b"\r\n\r\n4\r\nh")
+        server.note(f"{name}-began")
+        getattr(client, leave)()
+        line = server.wait_line(f"{target} ", stream="stdout")
+    assert line.rstrip().endswith(f'"POST {target} HTTP/1.1" 499')
+
+
+@pytest.mark.skipif(UVICORN, reason="uvicorn closes without a word")
+def test_a_framing_that_breaks_while_the_application_reads_is_a_400(server: Server) -> None:
+    target = "/collect?name=broken"
+    with server.connect() as client:
+        port = client.port
+        client.send(f"POST {target} HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
+        client.send(b"4\r\nbody\r\n")
+        server.note("broken-began")
+        client.send(b"zz\r\n")
+        response = client.read_response()
+        assert (response.status, response.closes) == (400, True)
+        client.assert_closed()
+    assert server.note("broken")["complete"] is False
+    line = server.wait_line(f"127.0.0.1:{port} - ", stream="stdout")
+    assert line.rstrip().endswith(f'"POST {target} HTTP/1.1" 400 Bad Request')
 
 
 def test_no_access_log_keeps_stdout_empty() -> None:

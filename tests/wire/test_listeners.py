@@ -6,18 +6,9 @@ import socket
 from pathlib import Path
 
 import pytest
-from harness import UVICORN, Client, Server, request
+from harness import UVICORN, Client, Server, has_ipv6, request
 
 needs_bind = pytest.mark.skipif(UVICORN, reason="uvicorn has no --bind")
-
-
-def has_ipv6() -> bool:
-    try:
-        with socket.socket(socket.AF_INET6) as probe:
-            probe.bind(("::1", 0))
-    except OSError:
-        return False
-    return True
 
 
 needs_ipv6 = pytest.mark.skipif(not has_ipv6(), reason="no IPv6 here")

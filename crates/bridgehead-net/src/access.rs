@@ -66,6 +66,7 @@ impl Record {
         // Writing to a Vec cannot fail.
         let _ = write!(line, "{level}INFO{plain}:     {} - \"{bold}{} ", peer.client, self.method);
         match self.target.path_and_query().map(http::uri::PathAndQuery::as_str) {
+            Some("*") => line.push(b'*'),
             Some(target) => {
                 escape(self.log.root_path.as_bytes(), line);
                 escape(if target.starts_with('?') { "/" } else { "" }.as_bytes(), line);

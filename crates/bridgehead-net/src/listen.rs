@@ -124,3 +124,71 @@ impl Open {
         }
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::future::poll_fn;
+    use std::io::ErrorKind;
+    use std::net::{Ipv4Addr, SocketAddr};
+
+    use socket2::{Domain, Socket as RawSocket, Type};
+
+    use super::*;
+
+    /// A listener, and where it listens.
+    fn open(ownership: Ownership) -> (Open, SocketAddr) {
+        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
+        let address = listener.local_addr().expect("an address");
+        let listener = Listener::new(listener.into(), ownership).expect("a listener");
+        (listener.open().expect("a runtime"), address)
+    }
+
+    /// A client that has asked to be let in, and does not wait for it.
+    fn knock(address: SocketAddr) -> RawSocket {
+        let client = RawSocket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+        client.set_nonblocking(true).expect("a socket option");
+        let _ = client.connect(&address.into());
+        client
+    }
+
+    fn is_let_in(client: &RawSocket) -> bool {
+        client.peer_addr().is_ok()
+    }
+
+    /// Until the kernel says that it is, or what became of it.
+    async fn becomes(client: RawSocket) -> io::Result<()> {
+        let client = tokio::net::TcpStream::from_std(client.into())?;
+        client.writable().await?;
+        client.take_error()?.map_or(Ok(()), Err)
+    }
+
+    #[tokio::test]
+    async fn a_shut_gate_keeps_those_who_wait_and_lets_nobody_new_in() {
+        let (listener, address) = open(Ownership::Ours);
+        let early: Vec<_> = (0..3).map(|_| knock(address)).collect();
+        while !early.iter().all(is_let_in) {
+            tokio::task::yield_now().await;
+        }
+        listener.shut_gate();
+        let late = knock(address);
+        for client in &early {
+            let (_, peer) = poll_fn(|cx| listener.poll_accept(cx)).await.expect("it waits");
+            let own = client.local_addr().expect("an address").as_socket().expect("of TCP");
+            assert_eq!(peer.client, Address::inet(own));
+        }
+        assert!(!is_let_in(&late));
+        drop(listener);
+        // It was never greeted, so it is refused when it asks again: nothing is reset.
+        assert_eq!(becomes(late).await.expect_err("nobody listens").kind(), ErrorKind::ConnectionRefused);
+        for client in early {
+            becomes(client).await.expect("its connection outlives the listener");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_gate_of_a_listener_that_others_share_stays_open() {
+        let (listener, address) = open(Ownership::Shared);
+        listener.shut_gate();
+        becomes(knock(address)).await.expect("somebody else may let it in");
+    }
+}

@@ -59,7 +59,8 @@ impl Template {
         let py = scope.py();
         let raw = head.target.path();
         let path = decode_path(raw.as_bytes());
-        if self.root_path.is_empty() {
+        // `*` is the whole server, which no proxy has cut anything off.
+        if self.root_path.is_empty() || raw == "*" {
             scope.set_item(names::path(py), path.as_ref())?;
             scope.set_item(names::raw_path(py), PyBytes::new(py, raw.as_bytes()))?;
         } else {

@@ -100,6 +100,50 @@ async fn a_client_that_left_before_its_answer_is_a_499() {
 }
 
 #[tokio::test]
+async fn an_upload_that_is_cut_off_is_a_499_unless_the_application_answers() {
+    let (site, mut log) = logging();
+    let upload = b"PUT / HTTP/1.1\r\nHost: test\r\nContent-Length: 8\r\n\r\nhalf";
+    for answered in [false, true] {
+        let (mut client, asked) = site.ask(upload).await;
+        let token = site.token();
+        assert_eq!(asked.half.receive(token), Reception::Chunk(Bytes::from("half"), More::Follows));
+        assert_eq!(asked.half.receive(token), Reception::Nothing);
+        client.half_close().await;
+        site.told(token).await;
+        assert_eq!(asked.half.receive(token), Reception::Gone);
+        if answered {
+            assert_eq!(asked.half.finish(head(408, &[]), Bytes::new()), Room::Free);
+            assert_eq!(client.answer().await.status, 408);
+            assert_eq!(log.next().await, "\"PUT / HTTP/1.1\" 408 Request Timeout");
+        } else {
+            drop(asked);
+            client.assert_closed().await;
+            assert_eq!(log.next().await, "\"PUT / HTTP/1.1\" 499");
+        }
+    }
+    log.assert_is_all(site).await;
+}
+
+#[tokio::test]
+async fn an_upload_whose_framing_is_wrong_is_a_400() {
+    let (site, mut log) = logging();
+    let mut client = site.connect().await;
+    client.send(b"PUT /at-once HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n").await;
+    assert_eq!(client.answer().await.status, 400);
+    assert_eq!(log.next().await, "\"PUT /at-once HTTP/1.1\" 400 Bad Request");
+    let upload = b"PUT /later HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n";
+    let (mut client, asked) = site.ask(upload).await;
+    client.send(b"zz\r\n").await;
+    while asked.half.receive(site.token()) != Reception::Gone {
+        tokio::task::yield_now().await;
+    }
+    drop(asked);
+    assert_eq!(client.answer().await.status, 400);
+    assert_eq!(log.next().await, "\"PUT /later HTTP/1.1\" 400 Bad Request");
+    log.assert_is_all(site).await;
+}
+
+#[tokio::test]
 async fn a_stream_has_its_line_when_it_ends() {
     let (site, mut log) = logging();
     let (mut client, asked) = site.ask(b"GET /a%20b?c=%22 HTTP/1.1\r\nHost: test\r\n\r\n").await;

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use bridgehead_asgi::More;
-use bridgehead_net::{Reception, Room};
+use bridgehead_net::{Arrival, Reception, Room};
 use bytes::Bytes;
+use tokio::net::TcpStream;
 
-use crate::harness::{LONG, PATIENCE, Site, TOKEN, head, plain, within};
+use crate::harness::{Client, LONG, PATIENCE, Site, TOKEN, head, plain, within};
 
 const MARK: usize = 64 * 1024;
 
@@ -86,8 +87,8 @@ async fn a_client_that_breaks_off_its_body_has_gone() {
 async fn a_body_that_broke_off_before_its_application_began_is_received_as_gone() {
     let listener = crate::harness::listener();
     let address = listener.local_addr().expect("an address");
-    let stream = within(tokio::net::TcpStream::connect(address)).await.expect("the backlog takes it");
-    let mut client = crate::harness::Client::new(stream);
+    let stream = within(TcpStream::connect(address)).await.expect("the backlog takes it");
+    let mut client = Client::new(stream);
     client.send(&[post(8), b"half".to_vec()].concat()).await;
     client.half_close().await;
     let site = Site::on(listener, plain(LONG));
@@ -114,6 +115,44 @@ async fn a_body_whose_framing_is_wrong_is_refused_or_received_as_gone() {
     client.send(b"zz\r\n").await;
     site.told(TOKEN).await;
     assert_eq!(asked.half.receive(TOKEN), Reception::Gone);
+}
+
+/// A request whose framing breaks once its application runs, and knows of it.
+async fn broken_later(site: &Site) -> (Client<TcpStream>, Arrival) {
+    let (mut client, asked) = site.ask(&[CHUNKED, b"4\r\nbody\r\n"].concat()).await;
+    let token = site.token();
+    assert_eq!(asked.half.receive(token), chunk("body", More::Follows));
+    assert_eq!(asked.half.receive(token), Reception::Nothing);
+    client.send(b"zz\r\n").await;
+    site.told(token).await;
+    assert_eq!(asked.half.receive(token), Reception::Gone);
+    (client, asked)
+}
+
+#[tokio::test]
+async fn a_framing_that_breaks_later_is_a_400_unless_the_answer_has_begun() {
+    let site = Site::open(plain(LONG));
+    let (mut client, asked) = broken_later(&site).await;
+    drop(asked);
+    let answer = client.answer().await;
+    assert_eq!((answer.status, answer.closes()), (400, true));
+    assert_eq!(answer.body, b"Bad Request: the body's framing is broken");
+    client.assert_closed().await;
+
+    let (mut client, asked) = broken_later(&site).await;
+    assert_eq!(asked.half.finish(head(422, &[]), Bytes::from("its own")), Room::Free);
+    let answer = client.answer().await;
+    assert_eq!((answer.status, answer.body.as_slice()), (422, b"its own".as_slice()));
+    client.assert_closed().await;
+
+    let (mut client, asked) = broken_later(&site).await;
+    assert_eq!(asked.half.start(head(200, &[])), Room::Free);
+    assert_eq!(asked.half.write(Bytes::from("begun"), More::Follows), Room::Free);
+    asked.half.push_out();
+    assert_eq!(client.head().await.status, 200);
+    assert_eq!(client.chunk().await, b"begun");
+    drop(asked);
+    assert_eq!(client.rest().await.0, b"", "neither a last chunk nor a second answer");
 }
 
 #[tokio::test]
