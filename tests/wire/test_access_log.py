@@ -206,6 +206,49 @@ def test_a_framing_that_breaks_while_the_application_reads_is_a_400(server: Serv
     assert line.rstrip().endswith(f'"POST {target} HTTP/1.1" 400 Bad Request')
 
 
+REFUSED = {
+    "malformed": (b"GET /hello HTTP/1.1\r\nno colon\r\n\r\n", "400 Bad Request"),
+    "no HTTP": (b"\x16\x03\x01\x02\x00\r\n\r\n", "400 Bad Request"),
+    "control character": (b"GET /hello\x1b[31m HTTP/1.1\r\nHost: test\r\n\r\n", "400 Bad Request"),
+    "quote in a query": (b'GET /hello?" HTTP/1.1\r\nHost: test\r\n\r\n', "400 Bad Request"),
+    "long target": (b"GET /" + b"x" * 65_535 + b" HTTP/1.1\r\n\r\n", "414 URI Too Long"),
+    "long head": (b"GET / HTTP/1.1\r\nX: " + b"x" * 200_000, "431 Request Header Fields Too Large"),
+    "many headers": (
+        b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 101 + b"\r\n",
+        "431 Request Header Fields Too Large",
+    ),
+}
+
+
+@pytest.mark.skipif(UVICORN, reason="uvicorn logs no head that it cannot read")
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("family", ["tcp", "unix"])
+def test_a_head_that_could_not_be_read_is_a_dash(tmp_path: Path, family: str, name: str) -> None:
+    head, status = REFUSED[name]
+    path = str(tmp_path / "server.sock")
+    options = ["--uds", path] if family == "unix" else []
+    with Server("wire_app:app", *options) as server:
+        with Client(path) if family == "unix" else server.connect() as client:
+            address = "" if family == "unix" else f"127.0.0.1:{client.port}"
+            client.try_send(head)
+            # What was not read of a head makes the kernel reset the connection, maybe before the answer.
+            raw = client.read_to_any_end()
+        assert raw == b"" or raw.startswith(f"HTTP/1.1 {status}\r\n".encode())
+        assert server.wait_line('"-"', stream="stdout") == f'INFO:     {address} - "-" {status}\n'
+        server.stop()
+        assert server.stdout.count("\n") == 1
+
+
+@pytest.mark.skipif(UVICORN, reason="uvicorn logs no head that it cannot read")
+def test_a_head_that_could_not_be_read_is_logged_though_its_client_has_left() -> None:
+    with Server("wire_app:app") as server:
+        for number in range(1, 21):
+            client = server.connect()
+            client.send(b"no http\r\n\r\n")
+            client.close()
+            server.wait_line('"-" 400 Bad Request', stream="stdout", count=number)
+
+
 def test_no_access_log_keeps_stdout_empty() -> None:
     with Server("wire_app:app", "--no-access-log") as server:
         assert server.ask("/hello").status == 200

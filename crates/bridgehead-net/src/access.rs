@@ -1,4 +1,4 @@
-//! One line for each request, in the shape that uvicorn made usual.
+//! One line for each request, in the shape that uvicorn made usual, and for each head that hyper refused.
 //!
 //! Made when the answer's last byte is handed to the socket, or the request ends without one. Where the line goes, and
 //! what happens when nobody reads it, is `log_pipe`'s.
@@ -34,23 +34,36 @@ pub struct AccessLog {
 #[derive(Debug)]
 pub(crate) struct Record {
     log: AccessLog,
-    method: Method,
-    target: Uri,
-    version: Version,
+    asked: Asked,
     pub(crate) status: Option<StatusCode>,
     pub(crate) bytes: u64,
 }
 
+/// What a client asked for.
+#[derive(Debug)]
+enum Asked {
+    Request {
+        method: Method,
+        target: Uri,
+        version: Version,
+    },
+    /// Nobody knows: its head could not be read.
+    Unread,
+}
+
 impl Record {
     pub(crate) fn new(log: &AccessLog, request: &http::request::Parts) -> Box<Self> {
-        Box::new(Self {
-            log: log.clone(),
+        let asked = Asked::Request {
             method: request.method.clone(),
             target: request.uri.clone(),
             version: request.version,
-            status: None,
-            bytes: 0,
-        })
+        };
+        Box::new(Self { log: log.clone(), asked, status: None, bytes: 0 })
+    }
+
+    /// Of a head that was refused before it was a request.
+    pub(crate) fn unread(log: &AccessLog, status: StatusCode) -> Self {
+        Self { log: log.clone(), asked: Asked::Unread, status: Some(status), bytes: 0 }
     }
 
     pub(crate) fn write(self, peer: &Peer) {
@@ -64,18 +77,30 @@ impl Record {
         let ink = if self.log.colours { Ink::of(code) } else { Ink::NONE };
         let Ink { level, bold, status, plain } = ink;
         // Writing to a Vec cannot fail.
-        let _ = write!(line, "{level}INFO{plain}:     {} - \"{bold}{} ", peer.client, self.method);
-        match self.target.path_and_query().map(http::uri::PathAndQuery::as_str) {
+        let _ = write!(line, "{level}INFO{plain}:     {} - \"{bold}", peer.client);
+        self.asked.format(&self.log.root_path, line);
+        let _ = writeln!(line, "{plain}\" {status}{code} {reason}{plain}");
+    }
+}
+
+impl Asked {
+    fn format(&self, root_path: &str, line: &mut Vec<u8>) {
+        let Self::Request { method, target, version } = self else {
+            // As nginx has it.
+            line.push(b'-');
+            return;
+        };
+        let _ = write!(line, "{method} ");
+        match target.path_and_query().map(http::uri::PathAndQuery::as_str) {
             Some("*") => line.push(b'*'),
-            Some(target) => {
-                escape(self.log.root_path.as_bytes(), line);
-                escape(if target.starts_with('?') { "/" } else { "" }.as_bytes(), line);
-                escape(target.as_bytes(), line);
+            Some(path) => {
+                escape(root_path.as_bytes(), line);
+                escape(if path.starts_with('?') { "/" } else { "" }.as_bytes(), line);
+                escape(path.as_bytes(), line);
             }
-            None => escape(self.target.to_string().as_bytes(), line),
+            None => escape(target.to_string().as_bytes(), line),
         }
-        let version = bridgehead_asgi::http_version(self.version);
-        let _ = writeln!(line, " HTTP/{version}{plain}\" {status}{code} {reason}{plain}");
+        let _ = write!(line, " HTTP/{}", bridgehead_asgi::http_version(*version));
     }
 }
 
@@ -122,11 +147,18 @@ mod tests {
     use super::*;
     use crate::peer::Address;
 
+    fn log() -> AccessLog {
+        AccessLog { pipe: LogPipe::discarding(), colours: false, root_path: "".into() }
+    }
+
     fn line(target: &str, status: Option<u16>) -> String {
         let request = http::Request::builder().uri(target).body(()).expect("a valid target").into_parts().0;
-        let log = AccessLog { pipe: LogPipe::discarding(), colours: false, root_path: "".into() };
-        let mut record = Record::new(&log, &request);
+        let mut record = Record::new(&log(), &request);
         record.status = status.map(|code| StatusCode::from_u16(code).expect("a valid status"));
+        formatted(&record)
+    }
+
+    fn formatted(record: &Record) -> String {
         let client = Address::inet("127.0.0.1:5000".parse().expect("literal"));
         let mut line = Vec::new();
         record.format(&Peer { client: client.clone(), server: client }, &mut line);
@@ -141,6 +173,12 @@ mod tests {
     #[test]
     fn a_request_without_an_answer_says_so() {
         assert_eq!(line("/", None), "INFO:     127.0.0.1:5000 - \"GET / HTTP/1.1\" 499 \n");
+    }
+
+    #[test]
+    fn a_head_that_was_not_read_is_a_dash() {
+        let record = Record::unread(&log(), StatusCode::URI_TOO_LONG);
+        assert_eq!(formatted(&record), "INFO:     127.0.0.1:5000 - \"-\" 414 URI Too Long\n");
     }
 
     #[test]

@@ -30,6 +30,7 @@ use crate::client_half::{Encore, Witness};
 use crate::config::Config;
 use crate::exchange::After;
 use crate::peer::Peer;
+use crate::refusal;
 use crate::service;
 use crate::shutdown::Stage;
 use crate::socket::{Io, Sight, Socket};
@@ -76,12 +77,14 @@ enum Next {
     Closing,
 }
 
-/// What ended the wait beside hyper.
+/// What ended the wait for all that may come.
 enum Event {
     /// hyper is done with the connection.
-    Done,
+    Done(hyper::Result<()>),
     /// The worker is at this stage.
     Stage(Stage),
+    /// Since the worker drains, this request is to be the last.
+    Last,
     /// The socket is broken, or its time is up.
     Over,
     /// An answer asked for the connection to be closed.
@@ -90,45 +93,55 @@ enum Event {
 
 /// Serves one client.
 pub(crate) async fn run(socket: Socket, peer: Arc<Peer>, worker: Worker) {
-    let line = Arc::new(Line {
-        socket: Arc::new(socket),
-        peer,
-        config: Arc::clone(&worker.config),
-        phase: Mutex::new(Phase::Fresh(Instant::now())),
-    });
+    let line = Arc::new(Line::new(socket, peer, &worker.config));
     let mut watch = worker.watch.clone();
     let protocol = protocol(&worker.config);
     let service = service_fn(|request| service::answer(Arc::clone(&line), worker.clone(), request));
     let mut http = pin!(protocol.serve_connection(TokioIo::new(Io(Arc::clone(&line.socket))), service));
     let mut timer = pin!(sleep_until(Instant::now() + line.config.first_request));
-    let mut awaited = Stage::Draining;
+    let mut ready_to_drain = pin!(line.ready_to_drain());
+    let mut drain = Drain::Unasked;
     let mut asked = false;
     loop {
         let event = tokio::select! {
             biased;
-            _ = http.as_mut() => Event::Done,
-            stage = watch.reached(awaited) => Event::Stage(stage),
+            ended = http.as_mut() => Event::Done(ended),
+            stage = watch.reached(drain.next_stage()) => Event::Stage(stage),
+            () = ready_to_drain.as_mut(), if drain == Drain::Asked => Event::Last,
             event = poll_fn(|cx| line.poll_event(timer.as_mut(), asked, cx)) => event,
         };
         match event {
-            Event::Done | Event::Over | Event::Stage(Stage::Aborting) => return,
+            Event::Done(ended) => return line.record_refusal(ended),
+            Event::Over | Event::Stage(Stage::Aborting) => return,
+            Event::Stage(_) => drain = Drain::Asked,
+            // Half a head is no request: hyper would wait for the rest of it.
+            Event::Last if line.is_fresh() => return,
+            Event::Last => {
+                drain = Drain::Begun;
+                http.as_mut().graceful_shutdown();
+            }
             Event::Closing => {
                 asked = true;
                 http.as_mut().graceful_shutdown();
             }
-            Event::Stage(_) => {
-                awaited = Stage::Aborting;
-                tokio::select! {
-                    biased;
-                    _ = http.as_mut() => return,
-                    () = line.ready_to_drain() => http.as_mut().graceful_shutdown(),
-                }
-                if matches!(*line.phase(), Phase::Fresh(_)) {
-                    // Half a head is no request: hyper would wait for the rest of it.
-                    return;
-                }
-            }
         }
+    }
+}
+
+/// How far a connection has heard of its worker's draining.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Drain {
+    Unasked,
+    /// It has a moment for what is on its way.
+    Asked,
+    /// hyper knows.
+    Begun,
+}
+
+impl Drain {
+    /// The stage that is waited for.
+    fn next_stage(self) -> Stage {
+        if self == Self::Unasked { Stage::Draining } else { Stage::Aborting }
     }
 }
 
@@ -144,6 +157,25 @@ fn protocol(config: &Config) -> http1::Builder {
 }
 
 impl Line {
+    fn new(socket: Socket, peer: Arc<Peer>, config: &Arc<Config>) -> Self {
+        Self {
+            socket: Arc::new(socket),
+            peer,
+            config: Arc::clone(config),
+            phase: Mutex::new(Phase::Fresh(Instant::now())),
+        }
+    }
+
+    /// hyper answers a head that it cannot read, and no request comes of it: its line is written here.
+    fn record_refusal(&self, ended: hyper::Result<()>) {
+        if let Err(error) = ended
+            && let Some(status) = refusal::status_of(&error)
+            && let Some(log) = &self.config.access_log
+        {
+            Record::unread(log, status).write(&self.peer);
+        }
+    }
+
     /// The connection's time belongs to a request from here on.
     pub(crate) fn begin(self: &Arc<Self>, record: Option<Box<Record>>) -> Turn {
         *self.phase() = Phase::Busy(None);
@@ -162,6 +194,10 @@ impl Line {
 
     fn phase(&self) -> MutexGuard<'_, Phase> {
         self.phase.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_fresh(&self) -> bool {
+        matches!(*self.phase(), Phase::Fresh(_))
     }
 
     fn poll_event(&self, timer: Pin<&mut Sleep>, asked: bool, cx: &mut Context<'_>) -> Poll<Event> {
@@ -222,18 +258,9 @@ impl Line {
 
     /// Idle connections are ready once their last bytes had a chance to be read, fresh ones after a grace.
     async fn ready_to_drain(&self) {
-        let fresh = matches!(*self.phase(), Phase::Fresh(_));
-        if fresh {
-            let grace = pin!(sleep_until(Instant::now() + FRESH_GRACE));
-            let mut grace = grace;
-            poll_fn(|cx| {
-                if matches!(*self.phase(), Phase::Fresh(_)) {
-                    grace.as_mut().poll(cx)
-                } else {
-                    Poll::Ready(())
-                }
-            })
-            .await;
+        if self.is_fresh() {
+            let mut grace = pin!(sleep_until(Instant::now() + FRESH_GRACE));
+            poll_fn(|cx| if self.is_fresh() { grace.as_mut().poll(cx) } else { Poll::Ready(()) }).await;
         } else {
             driver_turn().await;
         }

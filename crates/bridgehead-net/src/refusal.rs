@@ -1,6 +1,7 @@
 //! The answers given without the application.
 //!
-//! Each says in its body what came and what was due. Judging is `service`'s.
+//! Each says in its body what came and what was due. Judging is `service`'s. hyper refuses heads that it cannot read by
+//! itself, without a body: those are only told of here.
 
 use http::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
@@ -67,5 +68,22 @@ impl Refusal {
             headers.insert(http::header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
         response
+    }
+}
+
+/// What hyper answered by itself before it ended with this error, if it did.
+///
+/// It refuses what it cannot read as a head, and closes; nothing is said to a client that broke off in the middle of
+/// one, or that began in HTTP/2.
+pub(crate) fn status_of(ended: &hyper::Error) -> Option<StatusCode> {
+    if !ended.is_parse() || ended.is_parse_version_h2() {
+        None
+    } else if !ended.is_parse_too_large() {
+        Some(StatusCode::BAD_REQUEST)
+    } else if ended.to_string().contains("URI") {
+        // hyper's word is all that tells a target from a head.
+        Some(StatusCode::URI_TOO_LONG)
+    } else {
+        Some(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE)
     }
 }

@@ -83,6 +83,50 @@ async fn refusals_have_a_line() {
 }
 
 #[tokio::test]
+async fn a_head_that_could_not_be_read_has_a_line_without_a_request() {
+    let (site, mut log) = logging();
+    let first = String::from_utf8(GET.to_vec()).expect("ASCII");
+    let long = format!("GET /{} HTTP/1.1\r\nHost: a\r\n\r\n", "x".repeat(66_000));
+    let many = format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(101));
+    for (request, line) in [
+        ("no http\r\n\r\n", "400 Bad Request"),
+        ("GET / HTTP/1.1\r\nHost: a\r\nno colon\r\n\r\n", "400 Bad Request"),
+        ("GET /\x01 HTTP/1.1\r\nHost: a\r\n\r\n", "400 Bad Request"),
+        ("GET /?\" HTTP/1.1\r\nHost: a\r\n\r\n", "400 Bad Request"),
+        ("GET / HTTP/3.0\r\nHost: a\r\n\r\n", "400 Bad Request"),
+        ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n", "400 Bad Request"),
+        (&long, "414 URI Too Long"),
+        (&many, "431 Request Header Fields Too Large"),
+    ] {
+        let mut client = site.connect().await;
+        client.send(request.as_bytes()).await;
+        assert_eq!(format!("{} ", client.answer().await.status), line[..4], "{line}");
+        assert_eq!(log.next().await, format!("\"-\" {line}"));
+    }
+    // Behind a request that was in order, on the same connection.
+    let mut client = site.connect().await;
+    client.send([first.as_str(), "no http\r\n\r\n"].concat().as_bytes()).await;
+    assert_eq!(site.next().await.half.finish(head(200, &[]), Bytes::new()), Room::Free);
+    assert_eq!(client.answer().await.status, 200);
+    assert_eq!(client.answer().await.status, 400);
+    assert_eq!(log.next().await, "\"GET / HTTP/1.1\" 200 OK");
+    assert_eq!(log.next().await, "\"-\" 400 Bad Request");
+    log.assert_is_all(site).await;
+}
+
+#[tokio::test]
+async fn a_head_that_got_no_answer_has_no_line() {
+    let (site, log) = logging();
+    for request in ["", "\r\n", "GET / HTTP/1.1\r\nHost: ", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"] {
+        let mut client = site.connect().await;
+        client.send(request.as_bytes()).await;
+        client.half_close().await;
+        client.assert_closed().await;
+    }
+    log.assert_is_all(site).await;
+}
+
+#[tokio::test]
 async fn a_client_that_left_before_its_answer_is_a_499() {
     let (site, mut log) = logging();
     let (client, asked) = site.ask(GET).await;
