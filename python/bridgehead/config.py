@@ -176,6 +176,15 @@ class Config:
         help="add this header to every response; several times",
     )
 
+    pathsend: bool = option(
+        False,
+        read=switch,
+        shape=Shape.SWITCH,
+        group="Responses",
+        help="offer http.response.pathsend: files leave by name; not with middleware that rewrites bodies",
+        differs=_NEW,
+    )
+
     timeout_keep_alive: float = option(
         75.0,
         read=seconds,

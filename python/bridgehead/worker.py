@@ -45,6 +45,7 @@ class Host:
     complain: Callable[[str], object]
     event_loop: asyncio.AbstractEventLoop
     context: contextvars.Context
+    shutdown: dict[str, Callable[..., Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +55,7 @@ class Options:
     listeners: tuple[tuple[int, bool], ...]
     root_path: str
     state: dict[str, Any]
+    pathsend: bool
     first_request: float
     keep_alive: float
     date_header: bool
@@ -193,6 +195,7 @@ class _Worker:
             complain=complain,
             event_loop=self._loop,
             context=context,
+            shutdown={"wait": self._stop.wait, "is_set": self._stop.is_set},
         )
 
     def _options(self, bound: list[Bound], lifespan: Lifespan) -> Options:
@@ -206,6 +209,7 @@ class _Worker:
             listeners=tuple((each.socket.fileno(), not each.inherited) for each in bound),
             root_path=config.root_path,
             state=lifespan.state,
+            pathsend=config.pathsend,
             first_request=max(config.timeout_keep_alive, _FIRST_REQUEST),
             keep_alive=config.timeout_keep_alive,
             date_header=config.date_header,

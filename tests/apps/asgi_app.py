@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import os
 import sys
 import time
 from collections.abc import AsyncIterator, Iterable
 from typing import Any
+from urllib.parse import unquote
 
 import anyio
 import anyio.to_thread
@@ -762,3 +764,64 @@ async def retry_when_the_client_is_gone(scope: Scope, receive: Receive, send: Se
         else:
             came.append("nothing")
     routes.note(name, came)
+
+
+@routes.at("send-path")
+async def send_path(scope: Scope, receive: Receive, send: Send) -> None:
+    """`?PATH[&NAME]`: the file, or the name of the error; `NAME` notes the error, too."""
+    path, _, name = unquote(scope["query_string"].decode()).partition("&")
+    try:
+        await start(send)
+        await send({"type": "http.response.pathsend", "path": path})
+    except FileNotFoundError as error:
+        await end(send, type(error).__name__.encode())
+    except OSError as error:
+        routes.note(name, type(error).__name__)
+
+
+@routes.at("send-descriptor")
+async def send_descriptor(scope: Scope, receive: Receive, send: Send) -> None:
+    """From the tenth byte 100 by descriptor, then 10 that were read after it."""
+    with open(unquote(scope["query_string"].decode()), "rb", buffering=0) as file:
+        file.seek(10)
+        await start(send)
+        await send({"type": "http.response.zerocopysend", "file": file, "count": 100, "more_body": True})
+        await end(send, file.read(10))
+
+
+@routes.at("send-pipe")
+async def send_pipe(scope: Scope, receive: Receive, send: Send) -> None:
+    reading, writing = os.pipe()
+    try:
+        await start(send)
+        sending = asyncio.ensure_future(send({"type": "http.response.zerocopysend", "file": reading}))
+        os.write(writing, b"through ")
+        await asyncio.sleep(0)
+        os.write(writing, b"a pipe")
+        os.close(writing)
+        await sending
+    finally:
+        os.close(reading)
+
+
+@routes.at("trailers")
+async def send_trailers(scope: Scope, receive: Receive, send: Send) -> None:
+    """The head leaves long before the trailers, which `?announced` announces in it."""
+    headers = [(b"trailer", b"X-Sum")] if scope["query_string"] == b"announced" else []
+    await send({"type": "http.response.start", "status": 200, "headers": headers, "trailers": True})
+    await more(send, b"one")
+    await asyncio.sleep(0.01)
+    await end(send, b"two")
+    try:
+        await send({"type": "http.response.trailers", "headers": [(b"x-sum", b"6")]})
+    except RuntimeError as error:
+        routes.note("unannounced", str(error))
+
+
+@routes.at("until-shutdown")
+async def stream_until_shutdown(scope: Scope, receive: Receive, send: Send) -> None:
+    shutdown = scope["extensions"]["bridgehead.shutdown"]
+    await start(send)
+    await more(send, b"" if shutdown["is_set"]() else b"not yet")
+    await shutdown["wait"]()
+    await end(send, b"it has begun" if shutdown["is_set"]() else b"")

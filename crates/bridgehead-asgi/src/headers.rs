@@ -5,7 +5,7 @@
 //! Invariant: no header here can end its line, frame the body or manage the connection. Those that try to frame or
 //! manage are dropped, for the server decides both; `content-length` alone is a promise the application makes.
 
-use http::header::CONTENT_LENGTH;
+use http::header::{CONTENT_LENGTH, TRAILER};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use crate::misuse::{Excerpt, Misuse};
@@ -27,6 +27,8 @@ pub struct ResponseParts {
     pub declared: Option<u64>,
     /// True if the application asked by `connection: close` that this response be the connection's last.
     pub close: bool,
+    /// True if the application promised trailers.
+    pub trailers: bool,
 }
 
 impl ResponseHead {
@@ -39,7 +41,13 @@ impl ResponseHead {
             .ok()
             .and_then(|code| StatusCode::from_u16(code).ok())
             .ok_or(Misuse::BadStatus { came: status })?;
-        Ok(Self { parts: ResponseParts { status, headers: HeaderMap::new(), declared: None, close: false } })
+        let headers = HeaderMap::new();
+        Ok(Self { parts: ResponseParts { status, headers, declared: None, close: false, trailers: false } })
+    }
+
+    /// The application sends trailers after the body. To be said before the headers come.
+    pub fn promise_trailers(&mut self) {
+        self.parts.trailers = true;
     }
 
     /// Judges a header and adds it. Blanks around the value are trimmed, as any recipient would.
@@ -52,9 +60,10 @@ impl ResponseHead {
                 self.parts.close |= asks_to_close(&value);
                 Ok(())
             }
-            // RFC 9110 §7.6.1: these belong to one connection, and the connection is the server's. `trailer`
-            // announces fields that never come, as ASGI's trailers extension is not offered.
-            "keep-alive" | "proxy-connection" | "te" | "trailer" | "transfer-encoding" | "upgrade" => Ok(()),
+            // RFC 9110 §7.6.1: these belong to one connection, and the connection is the server's.
+            "keep-alive" | "proxy-connection" | "te" | "transfer-encoding" | "upgrade" => Ok(()),
+            // It would announce fields that never come.
+            "trailer" if !self.parts.trailers => Ok(()),
             _ => self.append(name, value),
         }
     }
@@ -67,6 +76,29 @@ impl ResponseHead {
     /// Length of the body, if the application declared it.
     pub fn declared(&self) -> Option<u64> {
         self.parts.declared
+    }
+
+    /// Declares the length of the body, which the application left to the server.
+    pub fn declare_length(&mut self, length: u64) -> Result<(), Misuse> {
+        self.declare(&HeaderValue::from(length))
+    }
+
+    /// The promised trailers will not be written, and are not announced.
+    pub fn forgo_trailers(&mut self) {
+        self.parts.trailers = false;
+        self.parts.headers.remove(TRAILER);
+    }
+
+    /// The fields that the application announced as trailers.
+    pub fn announced(&self) -> Vec<HeaderName> {
+        let values = self.parts.headers.get_all(TRAILER).iter();
+        let names = values.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
+        names.filter_map(|name| HeaderName::from_bytes(trim_blanks(name)).ok()).collect()
+    }
+
+    /// True if the application promised trailers.
+    pub fn promises_trailers(&self) -> bool {
+        self.parts.trailers
     }
 
     /// True if the application asked that this response be the connection's last.
@@ -107,14 +139,14 @@ impl ResponseHead {
     }
 }
 
-fn judge_name(name: &[u8]) -> Result<HeaderName, Misuse> {
+pub(crate) fn judge_name(name: &[u8]) -> Result<HeaderName, Misuse> {
     if name.starts_with(b":") {
         return Err(Misuse::PseudoHeader { name: Excerpt::of(name) });
     }
     HeaderName::from_bytes(name).map_err(|_| Misuse::BadHeaderName { name: Excerpt::of(name) })
 }
 
-fn judge_value(name: &HeaderName, value: &[u8]) -> Result<HeaderValue, Misuse> {
+pub(crate) fn judge_value(name: &HeaderName, value: &[u8]) -> Result<HeaderValue, Misuse> {
     HeaderValue::from_bytes(trim_blanks(value)).map_err(|_| {
         let at = value.iter().position(|byte| byte.is_ascii_control() && *byte != b'\t').unwrap_or_default();
         let byte = value.get(at).copied().unwrap_or_default();

@@ -116,6 +116,17 @@ impl Response {
         }
     }
 
+    /// Whether a body may come, of whatever kind, before its bytes are known.
+    pub fn expects_body(self, came: HttpMessage) -> Result<(), Misuse> {
+        match self {
+            Self::AwaitingStart { .. } => {
+                Err(Misuse::OutOfPlace { came: came.name(), due: "`http.response.start`" })
+            }
+            Self::Streaming { .. } | Self::Bodiless | Self::Discarding => Ok(()),
+            Self::Ended => Err(Misuse::AfterEnd { came: came.name() }),
+        }
+    }
+
     /// True once `http.response.start` was accepted.
     pub fn has_started(self) -> bool {
         !matches!(self, Self::AwaitingStart { .. })

@@ -15,6 +15,7 @@ mod message;
 mod misuse;
 mod request;
 mod scope;
+mod trailers;
 
 pub use self::headers::{ResponseHead, ResponseParts};
 pub use self::http::{Reply, Response, Then, Write};
@@ -26,3 +27,4 @@ pub use self::request::{Request, RequestEvent, RequestReceipt};
 pub use self::scope::{
     ASGI_VERSION, LIFESPAN_SPEC_VERSION, SPEC_VERSION, decode_path, http_version, is_valid_host,
 };
+pub use self::trailers::{Fate, Trailers, add_trailer};

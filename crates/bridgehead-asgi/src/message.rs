@@ -11,9 +11,12 @@ const LIFESPAN: &str = "`lifespan.startup.complete`, `lifespan.startup.failed`, 
                         `lifespan.shutdown.failed`";
 
 /// All that can be sent in a scope of any type: to tell a message astray from one that does not exist.
-const KNOWN: [&str; 11] = [
+const KNOWN: [&str; 14] = [
     "http.response.start",
     "http.response.body",
+    "http.response.pathsend",
+    "http.response.zerocopysend",
+    "http.response.trailers",
     "websocket.accept",
     "websocket.send",
     "websocket.close",
@@ -32,6 +35,12 @@ pub enum HttpMessage {
     Start,
     /// `http.response.body`: a piece of the body, maybe the last.
     Body,
+    /// `http.response.pathsend`: the whole body, as a file's name.
+    PathSend,
+    /// `http.response.zerocopysend`: a piece of the body, as a file's descriptor.
+    ZeroCopySend,
+    /// `http.response.trailers`: fields after the body.
+    Trailers,
 }
 
 impl HttpMessage {
@@ -40,6 +49,9 @@ impl HttpMessage {
         match came {
             "http.response.start" => Ok(Self::Start),
             "http.response.body" => Ok(Self::Body),
+            "http.response.pathsend" => Ok(Self::PathSend),
+            "http.response.zerocopysend" => Ok(Self::ZeroCopySend),
+            "http.response.trailers" => Ok(Self::Trailers),
             _ => Err(refuse(came, HTTP)),
         }
     }
@@ -49,6 +61,9 @@ impl HttpMessage {
         match self {
             Self::Start => "http.response.start",
             Self::Body => "http.response.body",
+            Self::PathSend => "http.response.pathsend",
+            Self::ZeroCopySend => "http.response.zerocopysend",
+            Self::Trailers => "http.response.trailers",
         }
     }
 }

@@ -130,6 +130,34 @@ pub enum Misuse {
         /// The type of the message.
         came: &'static str,
     },
+    /// An extension that the scope does not name.
+    #[error("`{came}` came, which `scope[\"extensions\"]` does not name; {due}")]
+    NotOffered {
+        /// The type of the message.
+        came: &'static str,
+        /// What would make it be offered, or what was due.
+        due: &'static str,
+    },
+    /// Trailers have to be promised.
+    #[error("`http.response.trailers` came; `\"trailers\": True` in `http.response.start` was due before")]
+    TrailersUnpromised,
+    /// Trailers follow the body.
+    #[error("`http.response.trailers` came before the last `http.response.body`")]
+    TrailersBeforeBodyEnd,
+    /// A field that means nothing after the body.
+    #[error("trailer `{name}` came; it belongs into the headers of `http.response.start`")]
+    MisplacedTrailer {
+        /// The field's name.
+        name: Excerpt,
+    },
+    /// A head that has left cannot announce any more.
+    #[error(
+        "trailer `{name}` came; a `trailer` header of `http.response.start` that names it was due before"
+    )]
+    TrailerUnannounced {
+        /// The field's name.
+        name: Excerpt,
+    },
     /// A lifespan message at a time when it means nothing.
     #[error("`{came}` came out of place; {due} was due")]
     OutOfPlace {

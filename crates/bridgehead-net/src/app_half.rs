@@ -10,6 +10,7 @@ use std::task::{Poll, Waker};
 
 use bridgehead_asgi::{More, ResponseParts};
 use bytes::Bytes;
+use http::header::{HeaderMap, HeaderName, TRAILER};
 
 use crate::app::Token;
 use crate::exchange::{After, Answer, CHUNKS, Client, Flow, LOW_WATER, Shared};
@@ -150,6 +151,30 @@ impl AppHalf {
         drop(state);
         self.0.wake_if(waker);
         room
+    }
+
+    /// Announces a trailer in a head that has not left; false when it has.
+    #[must_use]
+    pub fn announce(&self, name: HeaderName) -> bool {
+        match &mut self.0.lock().download.answer {
+            Some(Answer::Stream(parts)) => parts.headers.try_append(TRAILER, name.into()).is_ok(),
+            _ => false,
+        }
+    }
+
+    /// Ends a started answer with fields that follow its body.
+    #[must_use]
+    pub fn end_with(&self, trailers: HeaderMap) -> Room {
+        let mut state = self.0.lock();
+        if state.is_gone() {
+            return Room::Gone;
+        }
+        state.download.trailers = Some(trailers);
+        state.download.flow = Flow::Complete;
+        let waker = state.download.client.take();
+        drop(state);
+        self.0.wake_if(waker);
+        Room::Free
     }
 
     /// Whether there is room.

@@ -97,10 +97,10 @@ impl Body for AnswerBody {
             Kind::Whole(body) => {
                 let body = std::mem::take(body);
                 this.kind = Kind::Ended;
-                Some(Ok(body))
+                Some(Ok(Frame::data(body)))
             }
             Kind::Stream(half, framing) => {
-                let polled = ready!(half.poll_chunk(cx));
+                let polled = ready!(half.poll_frame(cx));
                 if matches!(polled, Some(Err(_))) && this.end == BrokenEnd::Unsaid {
                     this.end = BrokenEnd::WrittenOut;
                     cx.waker().wake_by_ref();
@@ -108,8 +108,8 @@ impl Body for AnswerBody {
                 }
                 match (&polled, framing) {
                     (Some(Err(_)), Framing::UntilClose(socket)) => socket.close_will_reset(),
-                    (Some(Ok(chunk)), Framing::Declared(due)) => {
-                        *due = due.saturating_sub(chunk.len() as u64)
+                    (Some(Ok(frame)), Framing::Declared(due)) => {
+                        *due = due.saturating_sub(size(frame) as u64)
                     }
                     _ => {}
                 }
@@ -117,10 +117,10 @@ impl Body for AnswerBody {
                 polled
             }
         };
-        if let Some(Ok(chunk)) = &polled {
-            this.turn.wrote(chunk.len());
+        if let Some(Ok(frame)) = &polled {
+            this.turn.wrote(size(frame));
         }
-        Poll::Ready(polled.map(|chunk| chunk.map(Frame::data)))
+        Poll::Ready(polled)
     }
 
     fn is_end_stream(&self) -> bool {
@@ -134,4 +134,9 @@ impl Body for AnswerBody {
             Kind::Stream(..) => SizeHint::default(),
         }
     }
+}
+
+/// Bytes of the body in a frame; trailers have none.
+fn size(frame: &Frame<Bytes>) -> usize {
+    frame.data_ref().map_or(0, Bytes::len)
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
+use http_body::Frame;
 
 use crate::exchange::{After, Answer, Client, Flow, Shared};
 
@@ -33,12 +34,17 @@ impl ClientHalf {
         }
     }
 
-    /// Whatever waits of a streamed body, in one piece.
-    pub(crate) fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BrokenOff>>> {
+    /// Whatever waits of a streamed body, in one piece; then the trailers.
+    pub(crate) fn poll_frame(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
         let mut state = self.0.lock();
         if state.download.chunks.is_empty() {
             return match state.download.flow {
-                Flow::Complete => Poll::Ready(None),
+                Flow::Complete => {
+                    Poll::Ready(state.download.trailers.take().map(|trailers| Ok(Frame::trailers(trailers))))
+                }
                 Flow::Broken | Flow::Malformed => Poll::Ready(Some(Err(BrokenOff))),
                 Flow::Open => {
                     state.download.client = Some(cx.waker().clone());
@@ -50,13 +56,14 @@ impl ClientHalf {
         let room = std::mem::take(&mut state.download.room);
         drop(state);
         room.into_iter().for_each(Waker::wake);
-        Poll::Ready(Some(Ok(chunk)))
+        Poll::Ready(Some(Ok(Frame::data(chunk))))
     }
 
     /// Whether nothing of the body is left to be written.
     pub(crate) fn is_complete(&self) -> bool {
         let state = self.0.lock();
-        state.download.flow == Flow::Complete && state.download.chunks.is_empty()
+        let download = &state.download;
+        download.flow == Flow::Complete && download.chunks.is_empty() && download.trailers.is_none()
     }
 
     /// What becomes of the connection; settled when the answer is complete.

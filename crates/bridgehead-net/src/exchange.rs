@@ -21,6 +21,7 @@ use std::task::Waker;
 
 use bridgehead_asgi::{More, ResponseParts};
 use bytes::{Bytes, BytesMut};
+use http::HeaderMap;
 
 use crate::app::{App, Token};
 use crate::app_half::{AppHalf, Reception, Room};
@@ -112,6 +113,8 @@ pub(crate) struct Download {
     pub(crate) chunks: VecDeque<Bytes>,
     pub(crate) size: usize,
     pub(crate) flow: Flow,
+    /// What follows the last chunk.
+    pub(crate) trailers: Option<HeaderMap>,
     pub(crate) after: After,
     pub(crate) client: Option<Waker>,
     pub(crate) room: Vec<Waker>,
@@ -131,6 +134,7 @@ pub(crate) fn open(app: Arc<dyn App>, body: Flow) -> (ClientHalf, Uploader, AppH
                 chunks: VecDeque::new(),
                 size: 0,
                 flow: Flow::Open,
+                trailers: None,
                 after: After::KeepAlive,
                 client: None,
                 room: Vec::new(),

@@ -7,6 +7,7 @@
 use pyo3::exceptions::{PyRuntimeError, PyStopIteration};
 use pyo3::prelude::*;
 
+use crate::file_send::FileSend;
 use crate::http::{Http, Outcome};
 
 /// `receive()`.
@@ -28,6 +29,8 @@ enum Stage {
     Fresh(Py<PyAny>),
     /// Taken; there was no room for more.
     Taken,
+    /// A file, as far as it has come.
+    File(Box<FileSend>),
     Ended,
 }
 
@@ -82,7 +85,7 @@ impl Receive {
             this.http.clone_ref(py)
         };
         match http.get().receive_now(py)? {
-            Outcome::Yield => Ok(Some(py.None())),
+            Outcome::Yield | Outcome::File(_) => Ok(Some(py.None())),
             Outcome::Wait(wait) => Ok(Some(wait.into_any())),
             Outcome::Done(message) => {
                 slf.borrow_mut().ended = true;
@@ -124,33 +127,24 @@ impl Send {
 
     fn __next__(slf: &Bound<'_, Self>) -> Step {
         let py = slf.py();
-        let (http, message) = {
-            let this = slf.borrow();
-            let message = match &this.stage {
-                Stage::Fresh(message) => Some(message.clone_ref(py)),
-                Stage::Taken => None,
-                Stage::Ended => return Err(ended_already("send()")),
+        let http = slf.borrow().http.clone_ref(py);
+        let http = http.bind(py);
+        // Whoever comes here from within, through an application's iterator, finds it in use.
+        let mut stage = std::mem::replace(&mut slf.borrow_mut().stage, Stage::Ended);
+        loop {
+            let (outcome, next) = stage.step(http);
+            stage = next;
+            let waits_for = match outcome? {
+                Outcome::Done(_) => return Ok(None),
+                Outcome::File(file) => {
+                    stage = Stage::File(file);
+                    continue;
+                }
+                Outcome::Yield => py.None(),
+                Outcome::Wait(wait) => wait.into_any(),
             };
-            (this.http.clone_ref(py), message)
-        };
-        let outcome = match message {
-            Some(message) => Http::send_now(http.bind(py), message.bind(py)),
-            None => http.get().sent_now(py),
-        };
-        match outcome {
-            Ok(Outcome::Yield) => Ok(Some(py.None())),
-            Ok(Outcome::Wait(wait)) => {
-                Self::advance(slf, Stage::Taken);
-                Ok(Some(wait.into_any()))
-            }
-            Ok(Outcome::Done(_)) => {
-                Self::advance(slf, Stage::Ended);
-                Ok(None)
-            }
-            Err(error) => {
-                Self::advance(slf, Stage::Ended);
-                Err(error)
-            }
+            Self::advance(slf, stage);
+            return Ok(Some(waits_for));
         }
     }
 
@@ -180,5 +174,21 @@ impl Send {
     fn advance(slf: &Bound<'_, Self>, stage: Stage) {
         let last = std::mem::replace(&mut slf.borrow_mut().stage, stage);
         drop(last);
+    }
+}
+
+impl Stage {
+    /// One attempt, and where it leaves the message.
+    fn step(self, http: &Bound<'_, Http>) -> (PyResult<Outcome>, Self) {
+        let py = http.py();
+        match self {
+            Self::Fresh(message) => match Http::send_now(http, message.bind(py)) {
+                Ok(Outcome::Yield) => (Ok(Outcome::Yield), Self::Fresh(message)),
+                outcome => (outcome, Self::Taken),
+            },
+            Self::Taken => (http.get().sent_now(py), Self::Taken),
+            Self::File(mut file) => (Http::file_now(http, &mut file), Self::File(file)),
+            Self::Ended => (Err(ended_already("send()")), Self::Ended),
+        }
     }
 }

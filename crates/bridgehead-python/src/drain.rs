@@ -17,9 +17,10 @@ use slab::Slab;
 use tokio::runtime::Handle;
 
 use crate::http::Http;
+use crate::http_state::State;
 use crate::inbox::{Event, Inbox};
 use crate::runtime_handle::set_runtime_handle;
-use crate::scope::Template;
+use crate::scope::{Template, trailers};
 use crate::standby::Presence;
 use crate::stepper::Stepper;
 use crate::wait::Wait;
@@ -116,6 +117,11 @@ impl Bridge {
         self.event_loop.clone_ref(py)
     }
 
+    /// Whether applications may answer by a file's name.
+    pub(crate) fn offers_paths(&self) -> bool {
+        self.template.offers_paths()
+    }
+
     pub(crate) fn inbox(&self) -> Arc<Inbox> {
         Arc::clone(&self.inbox)
     }
@@ -152,7 +158,7 @@ impl Bridge {
         }
         books.flush = Flush::Scheduled;
         drop(books);
-        let flush = Flusher { bridge: http.get().bridge(py) };
+        let flush = Flusher { bridge: http.get().bridge_object(py) };
         self.event_loop.call_method1(py, names::call_soon(py), (flush,)).map(drop)
     }
 
@@ -231,9 +237,11 @@ impl Bridge {
     fn start(slf: &Bound<'_, Self>, arrival: Arrival) -> PyResult<()> {
         let (py, this) = (slf.py(), slf.get());
         let Arrival { head, peer, half } = arrival;
-        let scope = this.template.scope(py, &head, &peer)?;
+        let trailers = trailers(&head);
+        let scope = this.template.scope(py, &head, &peer, trailers)?;
         let key = this.books().requests.insert(None);
-        let http = Py::new(py, Http::new(slf.clone().unbind(), Token(key), half, &head.method))?;
+        let state = State::new(half, &head.method, trailers);
+        let http = Py::new(py, Http::new(slf.clone().unbind(), Token(key), state))?;
         if let Some(place) = this.books().requests.get_mut(key) {
             *place = Some(http.clone_ref(py));
         }

@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bridgehead_asgi::{More, RequestEvent, Response};
 use bridgehead_net::{AppHalf, CHUNKS, Reception, Room, Token};
+use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use pyo3::{PyTraverseError, PyVisit};
@@ -17,6 +18,7 @@ use pyo3::{PyTraverseError, PyVisit};
 use crate::awaitable::{Receive, Send};
 use crate::budget::MESSAGES;
 use crate::drain::Bridge;
+use crate::file_send::FileSend;
 use crate::http_state::{Outbox, RoomWatch, State};
 use crate::message::{self, Message};
 use crate::wait::Wait;
@@ -29,7 +31,7 @@ const _: () = assert!(CHUNKS > MESSAGES as usize);
 #[pyclass(frozen, weakref, module = "bridgehead._native")]
 pub(crate) struct Http {
     bridge: Py<Bridge>,
-    token: Token,
+    pub(crate) token: Token,
     // Only the loop's thread comes here; pyo3 wants classes to be shareable.
     state: Mutex<State>,
 }
@@ -40,20 +42,26 @@ pub(crate) enum Outcome {
     Done(Option<Py<PyAny>>),
     /// It has to wait for this.
     Wait(Py<Wait>),
+    /// A file is to be sent, and has been asked for.
+    File(Box<FileSend>),
     /// It has had its share: the loop comes first.
     Yield,
 }
 
 impl Http {
-    pub(crate) fn new(bridge: Py<Bridge>, token: Token, half: AppHalf, method: &http::Method) -> Self {
-        Self { bridge, token, state: Mutex::new(State::new(half, method)) }
+    pub(crate) fn new(bridge: Py<Bridge>, token: Token, state: State) -> Self {
+        Self { bridge, token, state: Mutex::new(state) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn bridge(&self, py: Python<'_>) -> Py<Bridge> {
+    pub(crate) fn bridge(&self) -> &Bridge {
+        self.bridge.get()
+    }
+
+    pub(crate) fn bridge_object(&self, py: Python<'_>) -> Py<Bridge> {
         self.bridge.clone_ref(py)
     }
 
@@ -83,7 +91,9 @@ impl Http {
     pub(crate) fn flush(&self) {
         let mut state = self.lock();
         state.outbox = Outbox::Empty;
-        if let Some(head) = state.held.take() {
+        if state.opening.strong_count() == 0
+            && let Some(head) = state.held.take()
+        {
             // A client that has gone is noticed by the next message.
             let _ = state.begin(head);
         }
@@ -151,15 +161,15 @@ impl Http {
                 Self::keep_back(slf)?;
                 Room::Free
             }
-            Message::Body(body, more) => {
-                let (room, notice, ended) = this.lock().body(body, more)?;
-                if let Some(notice) = notice {
-                    bridge.complain(py, &notice)?;
-                }
+            Message::Body(body, more) => Self::pass_body(slf, body, more)?,
+            Message::File(kind, mut file) => {
+                this.begin_file(kind, &mut file)?;
+                return Ok(Outcome::File(file));
+            }
+            Message::Trailers(fields, more) => {
+                let (room, ended) = this.lock().trailers(fields, more)?;
                 if ended {
                     this.response_ended(py)?;
-                } else if room == Room::Free && Self::keep_back(slf)? {
-                    this.keep_for_standby();
                 }
                 room
             }
@@ -171,17 +181,35 @@ impl Http {
         }
     }
 
+    /// Passes a piece of the body on.
+    pub(crate) fn pass_body(slf: &Bound<'_, Self>, body: Bytes, more: More) -> PyResult<Room> {
+        let this = slf.get();
+        let (room, notice, ended) = this.lock().body(body, more)?;
+        if let Some(notice) = notice {
+            this.bridge.get().complain(slf.py(), &notice)?;
+        }
+        if ended {
+            this.response_ended(slf.py())?;
+        } else if room == Room::Free && Self::keep_back(slf)? {
+            this.keep_for_standby();
+        }
+        Ok(room)
+    }
+
+    pub(crate) fn room_now(&self) -> Room {
+        self.lock().half.as_ref().map_or(Room::Gone, AppHalf::room_now)
+    }
+
     /// A `send()` that waited looks again.
     pub(crate) fn sent_now(&self, py: Python<'_>) -> PyResult<Outcome> {
-        let room = self.lock().half.as_ref().map_or(Room::Gone, AppHalf::room_now);
-        match room {
+        match self.room_now() {
             Room::Free => Ok(Outcome::Done(None)),
             Room::Gone => Err(raise::disconnected()),
             Room::Full => self.wait_for_room(py),
         }
     }
 
-    fn wait(&self, py: Python<'_>) -> PyResult<Outcome> {
+    pub(crate) fn wait(&self, py: Python<'_>) -> PyResult<Outcome> {
         let wait = Wait::new(py, self.bridge.get().event_loop(py))?;
         let kept = wait.clone_ref(py);
         let mut state = self.lock();
@@ -195,7 +223,7 @@ impl Http {
     }
 
     /// Tokio waits for room, and says so through the inbox: nobody waits for the GIL.
-    fn wait_for_room(&self, py: Python<'_>) -> PyResult<Outcome> {
+    pub(crate) fn wait_for_room(&self, py: Python<'_>) -> PyResult<Outcome> {
         let outcome = self.wait(py)?;
         let mut state = self.lock();
         if state.room == RoomWatch::Off
@@ -251,9 +279,10 @@ impl Http {
     /// The application has returned. Says what its response lacks, if a client was there to miss it.
     fn settle(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
         self.flush();
-        let (half, waits, task, response) = {
+        let (half, waits, task, response, holds) = {
             let mut state = self.lock();
-            (state.half.take(), std::mem::take(&mut state.waits), state.task.take(), state.response)
+            let holds = state.holds_the_end();
+            (state.half.take(), std::mem::take(&mut state.waits), state.task.take(), state.response, holds)
         };
         let gone = half.as_ref().is_none_or(|half| half.is_gone() || half.is_cut_off());
         drop((half, task));
@@ -263,6 +292,7 @@ impl Http {
             _ if gone => None,
             Response::AwaitingStart { .. } => Some("returned without starting its response"),
             Response::Streaming { .. } => Some("returned without completing its response"),
+            Response::Ended if holds => Some("returned without sending the trailers that it promised"),
             Response::Bodiless | Response::Discarding | Response::Ended => None,
         })
     }

@@ -5,15 +5,19 @@
 //!
 //! Invariant: a head leaves with its first piece of body, or alone because the application paused, never both.
 
+use std::sync::Weak;
+
 use bridgehead_asgi::{
-    Misuse, More, Request, RequestEvent, RequestReceipt, Response, ResponseHead, Then, Write,
+    Fate, Length, Misuse, More, Request, RequestEvent, RequestReceipt, Response, ResponseHead, Then, Write,
 };
 use bridgehead_net::{AppHalf, Reception, Room, Token};
 use bytes::Bytes;
+use http::HeaderMap;
 use pyo3::prelude::*;
 
 use crate::budget::Budget;
 use crate::raise;
+use crate::trailing::Trailing;
 use crate::wait::Wait;
 
 pub(crate) struct State {
@@ -31,6 +35,11 @@ pub(crate) struct State {
     pub(crate) task: Option<Py<PyAny>>,
     pub(crate) head_request: bool,
     pub(crate) outbox: Outbox,
+    /// What becomes of trailers, if any come.
+    trailers: Fate,
+    trailing: Option<Box<Trailing>>,
+    /// A file whose length the head waits for; dead once that is known, or nobody asks any more.
+    pub(crate) opening: Weak<()>,
 }
 
 /// What the bridge knows to be kept back.
@@ -50,7 +59,7 @@ pub(crate) enum RoomWatch {
 }
 
 impl State {
-    pub(crate) fn new(half: AppHalf, method: &http::Method) -> Self {
+    pub(crate) fn new(half: AppHalf, method: &http::Method, trailers: Fate) -> Self {
         Self {
             half: Some(half),
             request: Request::default(),
@@ -62,6 +71,9 @@ impl State {
             task: None,
             head_request: method == http::Method::HEAD,
             outbox: Outbox::Empty,
+            trailers,
+            trailing: None,
+            opening: Weak::new(),
         }
     }
 
@@ -86,24 +98,66 @@ impl State {
         self.budget.is_spent(turn) && self.held.is_none()
     }
 
-    pub(crate) fn start(&mut self, head: ResponseHead) -> PyResult<()> {
+    pub(crate) fn start(&mut self, mut head: ResponseHead) -> PyResult<()> {
         let next = self.response.start(&head).map_err(raise::misuse)?;
         if self.is_gone() {
             return Err(raise::disconnected());
         }
+        let written = matches!(next, Response::Streaming { left: Length::Open });
+        let fate = if written { self.trailers } else { Fate::Dropped };
+        self.trailing = Trailing::of(&mut head, fate);
         self.response = next;
         self.held = Some(head);
         Ok(())
     }
 
+    /// A file is open that is the whole body: a head that does not say so yet says how long it is.
+    pub(crate) fn opened(&mut self, length: Option<u64>) -> PyResult<()> {
+        self.opening = Weak::new();
+        let holds = self.holds_the_end();
+        let (Some(head), Some(length)) = (&mut self.held, length) else { return Ok(()) };
+        if head.declared().is_some() || holds {
+            return Ok(());
+        }
+        head.declare_length(length).map_err(raise::misuse)?;
+        if self.response == (Response::Streaming { left: Length::Open }) {
+            self.response = Response::Streaming { left: Length::Declared(length) };
+        }
+        Ok(())
+    }
+
+    /// Whether the end of the body is not the response's.
+    pub(crate) fn holds_the_end(&self) -> bool {
+        self.trailing.as_ref().is_some_and(|trailing| trailing.hold_the_end())
+    }
+
+    /// Whether nothing more goes on the wire.
+    fn is_complete(&self) -> bool {
+        self.response.is_ended() && !self.holds_the_end()
+    }
+
+    /// Gives whether anybody is there to read them, and whether the response is over.
+    pub(crate) fn trailers(&mut self, fields: HeaderMap, more: More) -> PyResult<(Room, bool)> {
+        let Some(trailing) = &mut self.trailing else {
+            return Err(raise::misuse(Misuse::TrailersUnpromised));
+        };
+        Ok(match trailing.take(fields, more, self.half.as_ref())? {
+            Some(room) => (room, more == More::Ends),
+            None => (Room::Free, false),
+        })
+    }
+
     /// Gives whether there is room for more, what is to be complained of, and whether the response is over.
     pub(crate) fn body(&mut self, body: Bytes, more: More) -> PyResult<(Room, Option<String>, bool)> {
         let offered = body.len();
-        let (next, write) = match self.response.body(offered, more) {
+        let (next, mut write) = match self.response.body(offered, more) {
             // Its start was refused for that.
             Err(Misuse::BodyBeforeStart) if self.is_gone() => return Ok((Room::Gone, None, false)),
             judged => judged.map_err(raise::misuse)?,
         };
+        if self.holds_the_end() && write.then == Then::Complete {
+            write.then = Then::Continue;
+        }
         let before = std::mem::replace(&mut self.response, next);
         let room = match before.is_ended() {
             // What is too much is swallowed, until nobody is there to swallow it for.
@@ -116,14 +170,17 @@ impl State {
             self.response = before;
             return Ok((room, None, false));
         }
-        Ok((room, complaint(write), next.is_ended() && !before.is_ended()))
+        if let (More::Ends, Some(trailing)) = (more, &mut self.trailing) {
+            trailing.body_ended();
+        }
+        Ok((room, complaint(write), self.is_complete() && !before.is_ended()))
     }
 
     /// An accepted piece into the exchange, with the head if that still waits.
     fn put(&mut self, mut body: Bytes, offered: usize, write: Write) -> Room {
         body.truncate(write.take);
         match self.held.take() {
-            Some(head) if self.response.is_ended() => self.complete(head, body, offered, write),
+            Some(head) if self.is_complete() => self.complete(head, body, offered, write),
             Some(head) => match self.begin(head) {
                 Room::Gone => Room::Gone,
                 _ => self.write(body, write),
@@ -133,7 +190,7 @@ impl State {
     }
 
     /// Whether nobody reads any more, or nothing more can be said.
-    fn is_gone(&self) -> bool {
+    pub(crate) fn is_gone(&self) -> bool {
         self.half.as_ref().is_none_or(AppHalf::is_gone)
     }
 

@@ -4,22 +4,29 @@
 
 use std::borrow::Cow;
 
-use bridgehead_asgi::{Excerpt, HttpMessage, Misuse, More, ResponseHead};
+use bridgehead_asgi::{Excerpt, HttpMessage, Misuse, More, ResponseHead, add_trailer};
 use bytes::Bytes;
+use http::HeaderMap;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyInt, PyList, PyMemoryView, PyString, PyTuple};
 
-use crate::names;
-use crate::raise;
+use crate::file_send::{FileSend, From};
+use crate::{ffi, names, raise};
 
 /// A message that an HTTP application sent.
 pub(crate) enum Message {
     Start(ResponseHead),
     Body(Bytes, More),
+    File(HttpMessage, Box<FileSend>),
+    Trailers(HeaderMap, More),
 }
 
 const START: &str = "http.response.start";
 const BODY: &str = "http.response.body";
+const PATH: &str = "http.response.pathsend";
+const ZERO_COPY: &str = "http.response.zerocopysend";
+const TRAILERS: &str = "http.response.trailers";
 
 /// Reads one message.
 pub(crate) fn read(message: &Bound<'_, PyAny>) -> PyResult<Message> {
@@ -36,6 +43,11 @@ pub(crate) fn read(message: &Bound<'_, PyAny>) -> PyResult<Message> {
     match HttpMessage::from_type(&kind.to_string_lossy()).map_err(raise::misuse)? {
         HttpMessage::Start => start(message).map(Message::Start),
         HttpMessage::Body => body(message),
+        HttpMessage::PathSend => Ok(Message::File(HttpMessage::PathSend, Box::new(path_send(message)?))),
+        HttpMessage::ZeroCopySend => {
+            Ok(Message::File(HttpMessage::ZeroCopySend, Box::new(zero_copy_send(message)?)))
+        }
+        HttpMessage::Trailers => trailers(message),
     }
 }
 
@@ -49,28 +61,40 @@ fn start(message: &Bound<'_, PyDict>) -> PyResult<ResponseHead> {
     }
     // An int that fits no i64 fits no status either.
     let mut head = ResponseHead::new(status.extract().unwrap_or(i64::MAX)).map_err(raise::misuse)?;
+    if let Some(trailers) = message.get_item(intern!(py, "trailers"))?
+        && trailers.is_truthy()?
+    {
+        head.promise_trailers();
+    }
     if let Some(headers) = message.get_item(names::headers(py))? {
-        read_headers(&headers, &mut head)?;
+        read_headers(START, &headers, |name, value| head.header(name, value))?;
     }
     Ok(head)
 }
 
-fn read_headers(headers: &Bound<'_, PyAny>, head: &mut ResponseHead) -> PyResult<()> {
+fn read_headers(
+    message: &'static str,
+    headers: &Bound<'_, PyAny>,
+    mut add: impl FnMut(&[u8], &[u8]) -> Result<(), Misuse>,
+) -> PyResult<()> {
     if headers.is_instance_of::<PyDict>() || headers.is_instance_of::<PyString>() {
-        return Err(wrong(START, "headers", headers, "an iterable of pairs of bytes"));
+        return Err(wrong(message, "headers", headers, "an iterable of pairs of bytes"));
     }
     let Ok(pairs) = headers.try_iter() else {
-        return Err(wrong(START, "headers", headers, "an iterable of pairs of bytes"));
+        return Err(wrong(message, "headers", headers, "an iterable of pairs of bytes"));
     };
     for pair in pairs {
         let pair = pair?;
-        let (name, value) = split(&pair)?;
-        head.header(&bytes_of(&name)?, &bytes_of(&value)?).map_err(raise::misuse)?;
+        let (name, value) = split(message, &pair)?;
+        add(&bytes_of(message, &name)?, &bytes_of(message, &value)?).map_err(raise::misuse)?;
     }
     Ok(())
 }
 
-fn split<'py>(pair: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+fn split<'py>(
+    message: &'static str,
+    pair: &Bound<'py, PyAny>,
+) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
     if let Ok(pair) = pair.cast::<PyTuple>()
         && pair.len() == 2
     {
@@ -86,17 +110,24 @@ fn split<'py>(pair: &Bound<'py, PyAny>) -> PyResult<(Bound<'py, PyAny>, Bound<'p
         pair.try_iter().ok().and_then(|parts| parts.take(3).collect::<PyResult<_>>().ok());
     match parts.as_deref() {
         Some([name, value]) => Ok((name.clone(), value.clone())),
-        _ => Err(wrong(START, "headers", pair, "each header as a pair of bytes")),
+        _ => Err(wrong(message, "headers", pair, "each header as a pair of bytes")),
     }
 }
 
-fn bytes_of<'a>(part: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
+/// ASGI wants bytes; ASCII text can only mean one thing, and so is taken for them.
+fn bytes_of<'a>(message: &'static str, part: &'a Bound<'_, PyAny>) -> PyResult<Cow<'a, [u8]>> {
     if let Ok(bytes) = part.cast::<PyBytes>() {
         return Ok(Cow::Borrowed(bytes.as_bytes()));
     }
+    if let Ok(text) = part.cast::<PyString>()
+        && let Ok(text) = text.to_str()
+        && text.is_ascii()
+    {
+        return Ok(Cow::Borrowed(text.as_bytes()));
+    }
     match other_bytes(part)? {
         Some(bytes) => Ok(Cow::Owned(bytes)),
-        None => Err(wrong(START, "headers", part, "names and values as bytes")),
+        None => Err(wrong(message, "headers", part, "names and values as bytes, or as text of ASCII alone,")),
     }
 }
 
@@ -119,13 +150,79 @@ fn body(message: &Bound<'_, PyDict>) -> PyResult<Message> {
         Some(body) => read_body(&body)?,
         None => Bytes::new(),
     };
-    let more = match message.get_item(names::more_body(py))? {
-        None => More::Ends,
+    Ok(Message::Body(body, more(message, BODY, names::more_body(py), "more_body")?))
+}
+
+fn more(
+    message: &Bound<'_, PyDict>,
+    kind: &'static str,
+    name: &Bound<'_, PyString>,
+    key: &'static str,
+) -> PyResult<More> {
+    match message.get_item(name)? {
+        None => Ok(More::Ends),
         // Numbers and None are what applications send for a bool; nothing else is.
-        Some(more) if more.is_none() || more.is_instance_of::<PyInt>() => More::from(more.is_truthy()?),
-        Some(more) => return Err(wrong(BODY, "more_body", &more, "a bool")),
+        Some(more) if more.is_none() || more.is_instance_of::<PyInt>() => Ok(More::from(more.is_truthy()?)),
+        Some(more) => Err(wrong(kind, key, &more, "a bool")),
+    }
+}
+
+fn path_send(message: &Bound<'_, PyDict>) -> PyResult<FileSend> {
+    let Some(path) = message.get_item(names::path(message.py()))? else {
+        return Err(raise::misuse(Misuse::MissingKey { message: PATH, key: "path" }));
     };
-    Ok(Message::Body(body, more))
+    if !path.is_instance_of::<PyString>() {
+        return Err(wrong(PATH, "path", &path, "a str"));
+    }
+    Ok(FileSend::path(path.extract()?))
+}
+
+fn zero_copy_send(message: &Bound<'_, PyDict>) -> PyResult<FileSend> {
+    let py = message.py();
+    let Some(file) = message.get_item(intern!(py, "file"))? else {
+        return Err(raise::misuse(Misuse::MissingKey { message: ZERO_COPY, key: "file" }));
+    };
+    // The application's own errors (a file without a descriptor, one that is closed) are raised as they are.
+    let number = if file.is_instance_of::<PyInt>() { file.clone() } else { descriptor_of(&file)? };
+    let Ok(number) = number.extract() else {
+        return Err(wrong(ZERO_COPY, "file", &file, "a file with a descriptor"));
+    };
+    let from = match size(message, intern!(py, "offset"), "offset")? {
+        Some(offset) => From::Offset(offset),
+        None => From::Position,
+    };
+    let count = size(message, intern!(py, "count"), "count")?;
+    let more = more(message, ZERO_COPY, names::more_body(py), "more_body")?;
+    Ok(FileSend::descriptor(ffi::duplicate(number)?, from, count, more))
+}
+
+fn descriptor_of<'py>(file: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    match file.getattr_opt(intern!(file.py(), "fileno"))? {
+        Some(fileno) => fileno.call0(),
+        None => Err(wrong(ZERO_COPY, "file", file, "a file with a descriptor")),
+    }
+}
+
+/// A number of bytes; `None` is as good as nothing.
+fn size(message: &Bound<'_, PyDict>, name: &Bound<'_, PyString>, key: &'static str) -> PyResult<Option<u64>> {
+    match message.get_item(name)? {
+        Some(size) if !size.is_none() => match size.extract() {
+            // The system counts in signed numbers.
+            Ok(size) if size <= i64::MAX as u64 => Ok(Some(size)),
+            _ => Err(wrong(ZERO_COPY, key, &size, "a number of bytes, or None,")),
+        },
+        _ => Ok(None),
+    }
+}
+
+fn trailers(message: &Bound<'_, PyDict>) -> PyResult<Message> {
+    let py = message.py();
+    let mut trailers = HeaderMap::new();
+    if let Some(headers) = message.get_item(names::headers(py))? {
+        read_headers(TRAILERS, &headers, |name, value| add_trailer(&mut trailers, name, value))?;
+    }
+    let more = more(message, TRAILERS, intern!(py, "more_trailers"), "more_trailers")?;
+    Ok(Message::Trailers(trailers, more))
 }
 
 fn read_body(body: &Bound<'_, PyAny>) -> PyResult<Bytes> {

@@ -31,9 +31,18 @@ pub(crate) fn clear_runtime_handle() {
 
 /// Hands work to Tokio.
 pub(crate) fn spawn(work: impl Future<Output = ()> + Send + 'static) -> PyResult<()> {
+    with_handle(|handle| drop(handle.spawn(work)))
+}
+
+/// Hands work to Tokio that may block.
+pub(crate) fn spawn_blocking(work: impl FnOnce() + Send + 'static) -> PyResult<()> {
+    with_handle(|handle| drop(handle.spawn_blocking(work)))
+}
+
+fn with_handle(hand_over: impl FnOnce(&Handle)) -> PyResult<()> {
     HANDLE.with_borrow(|current| match current {
         Some(handle) => {
-            handle.spawn(work);
+            hand_over(handle);
             Ok(())
         }
         None => Err(PyRuntimeError::new_err("no runtime: the drain has not set its handle on this thread")),

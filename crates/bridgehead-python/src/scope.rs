@@ -4,9 +4,11 @@
 //!
 //! Invariant: nothing in a scope is shared with another request but immutable objects.
 
-use bridgehead_asgi::{decode_path, http_version};
+use bridgehead_asgi::{Fate, decode_path, http_version};
 use bridgehead_net::{Address, Peer, RequestHead};
-use http::header::{HOST, HeaderMap, HeaderName, HeaderValue};
+use http::Version;
+use http::header::{HOST, HeaderMap, HeaderName, HeaderValue, TE};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
@@ -19,10 +21,54 @@ pub(crate) struct Template {
     root_path: String,
     /// The lifespan's state, once there is one: copied for each request, shallowly.
     state: Option<Py<PyDict>>,
+    extensions: Extensions,
+}
+
+/// What a worker offers beyond ASGI's own messages.
+pub(crate) struct Extensions {
+    /// `http.response.pathsend`.
+    pub(crate) paths: bool,
+    /// `bridgehead.shutdown`: what says that the end has begun.
+    pub(crate) shutdown: Py<PyDict>,
+}
+
+impl Extensions {
+    fn to_dict<'py>(&self, py: Python<'py>, trailers: Fate) -> PyResult<Bound<'py, PyDict>> {
+        let all = PyDict::new(py);
+        all.set_item(intern!(py, "http.response.zerocopysend"), PyDict::new(py))?;
+        if self.paths {
+            all.set_item(intern!(py, "http.response.pathsend"), PyDict::new(py))?;
+        }
+        if trailers == Fate::Written {
+            all.set_item(intern!(py, "http.response.trailers"), PyDict::new(py))?;
+        }
+        all.set_item(intern!(py, "bridgehead.shutdown"), self.shutdown.bind(py).copy()?)?;
+        Ok(all)
+    }
+}
+
+/// Whether a client takes trailers, in a framing that has a place for them.
+pub(crate) fn trailers(head: &RequestHead) -> Fate {
+    let takes = |value: &HeaderValue| {
+        value
+            .as_bytes()
+            .split(|byte| *byte == b',')
+            .any(|token| token.trim_ascii().eq_ignore_ascii_case(b"trailers"))
+    };
+    if head.version >= Version::HTTP_11 && head.headers.get_all(TE).iter().any(takes) {
+        Fate::Written
+    } else {
+        Fate::Dropped
+    }
 }
 
 impl Template {
-    pub(crate) fn new(py: Python<'_>, root_path: String, state: Option<Py<PyDict>>) -> PyResult<Self> {
+    pub(crate) fn new(
+        py: Python<'_>,
+        root_path: String,
+        state: Option<Py<PyDict>>,
+        extensions: Extensions,
+    ) -> PyResult<Self> {
         let asgi = PyDict::new(py);
         asgi.set_item("version", bridgehead_asgi::ASGI_VERSION)?;
         asgi.set_item("spec_version", bridgehead_asgi::SPEC_VERSION)?;
@@ -30,7 +76,11 @@ impl Template {
         scope.set_item(names::kind(py), "http")?;
         scope.set_item("scheme", "http")?;
         scope.set_item("root_path", &root_path)?;
-        Ok(Self { scope: scope.unbind(), asgi: asgi.unbind(), root_path, state })
+        Ok(Self { scope: scope.unbind(), asgi: asgi.unbind(), root_path, state, extensions })
+    }
+
+    pub(crate) fn offers_paths(&self) -> bool {
+        self.extensions.paths
     }
 
     /// The scope of one request.
@@ -39,6 +89,7 @@ impl Template {
         py: Python<'py>,
         head: &RequestHead,
         peer: &Peer,
+        trailers: Fate,
     ) -> PyResult<Bound<'py, PyDict>> {
         let scope = self.scope.bind(py).copy()?;
         scope.set_item(names::asgi(py), self.asgi.bind(py).copy()?)?;
@@ -48,6 +99,7 @@ impl Template {
         scope.set_item(names::headers(py), headers(py, head)?)?;
         scope.set_item(names::client(py), address(py, &peer.client)?)?;
         scope.set_item(names::server(py), address(py, &peer.server)?)?;
+        scope.set_item(intern!(py, "extensions"), self.extensions.to_dict(py, trailers)?)?;
         if let Some(state) = &self.state {
             scope.set_item(names::state(py), state.bind(py).copy()?)?;
         }

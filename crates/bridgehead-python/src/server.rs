@@ -20,7 +20,7 @@ use crate::inbox::Inbox;
 use crate::real_task::RealTask;
 use crate::runtime::Runtime;
 use crate::runtime_handle::clear_runtime_handle;
-use crate::scope::Template;
+use crate::scope::{Extensions, Template};
 use crate::standby::Presence;
 use crate::threaded::Threaded;
 use crate::turner::Turner;
@@ -36,6 +36,7 @@ struct Options {
     listeners: Vec<(RawFd, bool)>,
     root_path: String,
     state: Option<Py<PyDict>>,
+    pathsend: bool,
     first_request: f64,
     keep_alive: f64,
     date_header: bool,
@@ -56,6 +57,7 @@ struct Host {
     complain: Py<PyAny>,
     event_loop: Py<PyAny>,
     context: Py<PyAny>,
+    shutdown: Py<PyDict>,
 }
 
 /// Serves an application on a running loop.
@@ -95,7 +97,12 @@ impl Server {
             },
             handle: network.handle().clone(),
             context: host.context,
-            template: Template::new(py, options.root_path, options.state)?,
+            template: Template::new(
+                py,
+                options.root_path,
+                options.state,
+                Extensions { paths: options.pathsend, shutdown: host.shutdown },
+            )?,
             stepper: Box::new(RealTask::new(event_loop)?),
             books: Mutex::new(Books::starting(between)),
             between,

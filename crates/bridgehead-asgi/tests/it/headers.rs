@@ -2,7 +2,8 @@
 //!
 //! Not its effect on the body: `transitions` has that.
 
-use bridgehead_asgi::{Excerpt, Misuse, ResponseHead};
+use bridgehead_asgi::{Excerpt, Misuse, ResponseHead, add_trailer};
+use http::HeaderMap;
 
 fn head() -> ResponseHead {
     ResponseHead::new(200).expect("200 is a status")
@@ -204,4 +205,29 @@ fn more_headers_than_a_head_can_hold_are_refused_without_a_panic() {
     let refused = (0..40_000).find_map(|n| head.header(format!("x-{n}").as_bytes(), b"1").err());
     let held = head.into_parts().headers.len();
     assert_eq!(refused, Some(Misuse::TooManyHeaders { held }));
+}
+
+#[test]
+fn a_trailer_header_stays_where_trailers_are_promised() {
+    let mut head = ResponseHead::new(200).expect("a good status");
+    head.promise_trailers();
+    head.header(b"trailer", b"X-One, x-two").expect("a good header");
+    head.header(b"trailer", b"x-three").expect("a good header");
+    assert_eq!(head.announced(), ["x-one", "x-two", "x-three"]);
+    head.forgo_trailers();
+    assert!(!head.promises_trailers());
+    assert!(head.into_parts().headers.is_empty());
+}
+
+#[test]
+fn a_trailer_may_not_say_what_is_due_before_the_body() {
+    let mut trailers = HeaderMap::new();
+    for name in ["Content-Length", "transfer-encoding", "host", "set-cookie", "trailer", "cache-control"] {
+        let refused = add_trailer(&mut trailers, name.as_bytes(), b"1");
+        assert!(matches!(refused, Err(Misuse::MisplacedTrailer { .. })), "{name}");
+    }
+    assert_eq!(add_trailer(&mut trailers, b"x-sum", b" 1 "), Ok(()));
+    assert!(matches!(add_trailer(&mut trailers, b"x sum", b"1"), Err(Misuse::BadHeaderName { .. })));
+    assert!(matches!(add_trailer(&mut trailers, b"x-sum", b"1\n"), Err(Misuse::BadHeaderValue { .. })));
+    assert_eq!(trailers.get("x-sum").map(|value| value.as_bytes()), Some(&b"1"[..]));
 }

@@ -2,7 +2,13 @@
 
 use bridgehead_asgi::{Excerpt, HttpMessage, LifespanMessage, Misuse, More};
 
-const HTTP: [HttpMessage; 2] = [HttpMessage::Start, HttpMessage::Body];
+const HTTP: [HttpMessage; 5] = [
+    HttpMessage::Start,
+    HttpMessage::Body,
+    HttpMessage::PathSend,
+    HttpMessage::ZeroCopySend,
+    HttpMessage::Trailers,
+];
 const LIFESPAN: [LifespanMessage; 4] = [
     LifespanMessage::StartupComplete,
     LifespanMessage::StartupFailed,
@@ -127,6 +133,23 @@ fn every_sentence_says_what_came_and_what_was_due() {
             "`http.response.body` came after the response had ended; nothing more was due",
         ),
         (
+            Misuse::NotOffered { came: "http.response.pathsend", due: "something else was due" },
+            "`http.response.pathsend` came, which `scope[\"extensions\"]` does not name; something else was due",
+        ),
+        (
+            Misuse::TrailersUnpromised,
+            "`http.response.trailers` came; `\"trailers\": True` in `http.response.start` was due before",
+        ),
+        (Misuse::TrailersBeforeBodyEnd, "`http.response.trailers` came before the last `http.response.body`"),
+        (
+            Misuse::MisplacedTrailer { name: Excerpt::of("host") },
+            "trailer `host` came; it belongs into the headers of `http.response.start`",
+        ),
+        (
+            Misuse::TrailerUnannounced { name: Excerpt::of("x-sum") },
+            "trailer `x-sum` came; a `trailer` header of `http.response.start` that names it was due before",
+        ),
+        (
             Misuse::OutOfPlace { came: "lifespan.startup.failed", due: "nothing more" },
             "`lifespan.startup.failed` came out of place; nothing more was due",
         ),
@@ -140,8 +163,8 @@ fn every_sentence_says_what_came_and_what_was_due() {
 fn a_refused_type_is_answered_with_the_types_that_were_due() {
     let table = [
         (
-            HttpMessage::from_type("http.response.pathsend").err(),
-            "a message of unknown type `http.response.pathsend` came; `http.response.start` or \
+            HttpMessage::from_type("http.response.push").err(),
+            "a message of unknown type `http.response.push` came; `http.response.start` or \
              `http.response.body` was due",
         ),
         (

@@ -3,8 +3,8 @@
 //! Not sequences: `properties` makes those.
 
 use bridgehead_asgi::{
-    Excess, HttpMessage, Length, Lifespan, LifespanMessage, LifespanReceipt, Missing, Misuse, More, Reply,
-    Request, RequestEvent, RequestReceipt, Response, ResponseHead, Then, Write,
+    Excess, Fate, HttpMessage, Length, Lifespan, LifespanMessage, LifespanReceipt, Missing, Misuse, More,
+    Reply, Request, RequestEvent, RequestReceipt, Response, ResponseHead, Then, Trailers, Write,
 };
 use http::Method;
 
@@ -211,5 +211,46 @@ fn every_lifespan_state_meets_every_message() {
             let expected = next.ok_or(Misuse::OutOfPlace { came: message.name(), due });
             assert_eq!(state.send(message), expected, "{state:?} with {message:?}");
         }
+    }
+}
+
+#[test]
+fn every_response_state_meets_a_file() {
+    let file = HttpMessage::PathSend;
+    let early = Err(Misuse::OutOfPlace { came: file.name(), due: "`http.response.start`" });
+    let table = [
+        (WHOLE, early.clone()),
+        (HEAD_ONLY, early),
+        (OPEN, Ok(())),
+        (FIVE_LEFT, Ok(())),
+        (Response::Bodiless, Ok(())),
+        (Response::Discarding, Ok(())),
+        (Response::Ended, Err(after_end(file))),
+    ];
+    for (state, expected) in table {
+        assert_eq!(state.expects_body(file), expected, "{state:?}");
+    }
+}
+
+#[test]
+fn every_state_of_the_trailers_meets_every_event() {
+    use Fate::{Dropped, Written};
+    use Trailers::{Due, Promised, Sent, Unpromised};
+    let unpromised = || Err(Misuse::TrailersUnpromised);
+    let early = || Err(Misuse::TrailersBeforeBodyEnd);
+    let late = || Err(after_end(HttpMessage::Trailers));
+    let table = [
+        (Unpromised, Unpromised, unpromised(), unpromised(), false),
+        (Promised(Written), Due(Written), early(), early(), true),
+        (Promised(Dropped), Due(Dropped), early(), early(), false),
+        (Due(Written), Due(Written), Ok(Due(Written)), Ok(Sent), true),
+        (Due(Dropped), Due(Dropped), Ok(Due(Dropped)), Ok(Sent), false),
+        (Sent, Sent, late(), late(), false),
+    ];
+    for (state, after_body, more, last, holds) in table {
+        assert_eq!(state.body_ended(), after_body, "{state:?}");
+        assert_eq!(state.trailers(More::Follows), more, "{state:?}");
+        assert_eq!(state.trailers(More::Ends), last, "{state:?}");
+        assert_eq!(state.hold_the_end(), holds, "{state:?}");
     }
 }

@@ -1,0 +1,101 @@
+//! What a `send()` of a file does on the loop's thread: has it opened and read elsewhere, and passes its pieces on.
+//!
+//! Invariant: each piece is judged as a body of its own, and no more is read than the client has room for.
+
+use std::io;
+
+use bridgehead_asgi::{HttpMessage, Misuse, Response};
+use bridgehead_net::Room;
+use bytes::Bytes;
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+
+use crate::file_send::{Errand, FileSend, Found, Going};
+use crate::http::{Http, Outcome};
+use crate::inbox::Event;
+use crate::{raise, runtime_handle};
+
+impl Http {
+    /// Begins to send a file, if one may come.
+    pub(crate) fn begin_file(&self, message: HttpMessage, file: &mut FileSend) -> PyResult<()> {
+        if message == HttpMessage::PathSend && !self.bridge().offers_paths() {
+            let due = "a server started with `--pathsend` was due";
+            return Err(raise::misuse(Misuse::NotOffered { came: message.name(), due }));
+        }
+        let mut state = self.lock();
+        match state.response.expects_body(message) {
+            // Its start was refused for that.
+            Err(_) if !state.response.has_started() && state.is_gone() => return Err(raise::disconnected()),
+            judged => judged.map_err(raise::misuse)?,
+        }
+        if message == HttpMessage::PathSend {
+            state.opening = file.token();
+        }
+        drop(state);
+        self.run(file.begin())
+    }
+
+    /// One attempt to go on with a file.
+    pub(crate) fn file_now(slf: &Bound<'_, Self>, file: &mut FileSend) -> PyResult<Outcome> {
+        let this = slf.get();
+        loop {
+            match this.room_now() {
+                Room::Free => {}
+                Room::Full => return this.wait_for_room(slf.py()),
+                Room::Gone => return Err(raise::disconnected()),
+            }
+            let piece = match file.take() {
+                None => {
+                    if let Some(errand) = file.ask() {
+                        this.run(errand)?;
+                    }
+                    return this.wait(slf.py());
+                }
+                Some(Err(error)) => return Err(os_error(&error, file)),
+                Some(Ok(Found::Piece(piece))) => piece,
+                Some(Ok(Found::Opened(size))) => {
+                    file.measured(size);
+                    let mut state = this.lock();
+                    if file.path.is_some() {
+                        state.opened(file.left())?;
+                    }
+                    // What is not written need not be read.
+                    let unread = !matches!(state.response, Response::Streaming { .. });
+                    if !unread && file.left() != Some(0) {
+                        continue;
+                    }
+                    Bytes::new()
+                }
+            };
+            let (more, going) = file.passed(piece.len());
+            let room = Self::pass_body(slf, piece, more)?;
+            if room == Room::Gone {
+                return Err(raise::disconnected());
+            }
+            if going == Going::Over {
+                return Ok(Outcome::Done(None));
+            }
+        }
+    }
+
+    /// Has an errand run where it may block; whoever waits in this request looks again afterwards.
+    fn run(&self, errand: Errand) -> PyResult<()> {
+        let (inbox, token) = (self.bridge().inbox(), self.token);
+        runtime_handle::spawn_blocking(move || {
+            errand.run();
+            inbox.push(Event::Progress(token));
+        })
+    }
+}
+
+/// The system's error as Python would have raised it, with the file's name.
+fn os_error(error: &io::Error, file: &FileSend) -> PyErr {
+    let text = error.to_string();
+    // Rust adds the number, which Python adds too.
+    let text = text.split(" (os error").next().unwrap_or_default().to_owned();
+    match (error.raw_os_error(), &file.path) {
+        (Some(number), Some(path)) => PyOSError::new_err((number, text, path.clone())),
+        (Some(number), None) => PyOSError::new_err((number, text)),
+        (None, _) => PyOSError::new_err(text),
+    }
+}
