@@ -66,6 +66,16 @@ impl ClientHalf {
         download.flow == Flow::Complete && download.chunks.is_empty() && download.trailers.is_none()
     }
 
+    /// The application never saw the request.
+    pub(crate) fn refused(&self) {
+        self.0.lock().download.answer = Some(Answer::Refused);
+    }
+
+    /// Whether so much of the request is left unread that its connection will be closed.
+    pub(crate) fn leaves_unread(&self) -> bool {
+        self.0.lock().leaves_unread()
+    }
+
     /// What becomes of the connection; settled when the answer is complete.
     pub(crate) fn after(&self) -> After {
         self.0.lock().download.after

@@ -26,7 +26,7 @@ use http::HeaderMap;
 use crate::app::{App, Token};
 use crate::app_half::{AppHalf, Reception, Room};
 use crate::client_half::{ClientHalf, Witness};
-use crate::upload::Uploader;
+use crate::upload::{Begin, Uploader};
 
 /// Bytes waiting in one direction above which the sender has to wait; Kestrel's and asyncio's figure too.
 pub(crate) const HIGH_WATER: usize = 64 * 1024;
@@ -39,6 +39,11 @@ const JOINED: usize = HIGH_WATER / 4;
 
 /// Chunks waiting in one direction above which the sender has to wait, however small they are.
 pub const CHUNKS: usize = 256;
+
+/// What hyper takes in, at most, of a body that nobody reads, beside what waits for the application: a frame that is
+/// too much, one on its way, and one to see whether that was all. Each is at most its buffer (`connection`'s). If it was
+/// not all, hyper closes the connection.
+const SKIPPED: usize = 3 * 64 * 1024;
 
 /// A head that is ready to leave, and the way its body comes.
 #[derive(Debug)]
@@ -53,6 +58,8 @@ pub(crate) enum Answer {
     Malformed,
     /// The application was told that the client has gone, and nothing is to be said.
     Abandoned,
+    /// The application had no room for the request.
+    Refused,
 }
 
 pub(crate) struct Shared {
@@ -102,8 +109,11 @@ pub(crate) struct Upload {
     pub(crate) chunks: VecDeque<Bytes>,
     pub(crate) size: usize,
     pub(crate) flow: Flow,
+    /// How much hyper has not given yet, where that was declared.
+    pub(crate) left: Option<u64>,
     /// Whether the application has asked for the body yet.
     pub(crate) wanted: bool,
+    pub(crate) begin: Begin,
     pub(crate) uploader: Option<Waker>,
 }
 
@@ -128,7 +138,15 @@ pub(crate) fn open(app: Arc<dyn App>, body: Flow) -> (ClientHalf, Uploader, AppH
         app,
         state: Mutex::new(State {
             client: Client::Present,
-            upload: Upload { chunks: VecDeque::new(), size: 0, flow: body, wanted: false, uploader: None },
+            upload: Upload {
+                chunks: VecDeque::new(),
+                size: 0,
+                flow: body,
+                left: None,
+                wanted: false,
+                begin: Begin::AtOnce,
+                uploader: None,
+            },
             download: Download {
                 answer: None,
                 chunks: VecDeque::new(),
@@ -215,6 +233,17 @@ impl State {
 }
 
 impl Upload {
+    /// Whether hyper will close the connection over what nobody reads. A client that waits for a word sends nothing;
+    /// what a chunked body still holds cannot be known.
+    fn is_too_much_to_skip(&self) -> bool {
+        let room = HIGH_WATER.saturating_sub(self.size) + SKIPPED;
+        match self.begin {
+            _ if self.flow != Flow::Open => false,
+            Begin::WhenWanted if !self.wanted => true,
+            _ => self.left.is_some_and(|left| left > room as u64),
+        }
+    }
+
     pub(crate) fn has_room(&self) -> bool {
         self.size < HIGH_WATER && self.chunks.len() < CHUNKS
     }
@@ -240,6 +269,11 @@ impl State {
         }
         let more = if ended { More::Ends } else { More::Follows };
         (Reception::Chunk(self.take_chunk(), more), self.upload.uploader.take())
+    }
+
+    /// Whether the connection will be closed since the application, which is through, has left too much unread.
+    pub(crate) fn leaves_unread(&self) -> bool {
+        self.download.flow != Flow::Open && self.upload.is_too_much_to_skip()
     }
 
     pub(crate) fn room(&self) -> Room {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bridgehead_asgi::ResponseParts;
 use bytes::Bytes;
-use http::header::{EXPECT, HOST, HeaderValue, TRANSFER_ENCODING};
+use http::header::{CONNECTION, EXPECT, HOST, HeaderValue, TRANSFER_ENCODING};
 use http::{HeaderMap, Method, Request, Response, Version, request};
 use http_body::Body;
 use hyper::body::Incoming;
@@ -23,6 +23,7 @@ use crate::config::Config;
 use crate::connection::{Line, Turn};
 use crate::exchange::{self, After, Answer, Flow};
 use crate::refusal::Refusal;
+use crate::socket::Socket;
 use crate::upload::{Begin, Progress, Uploader};
 
 /// No registered method is longer; a longer one is an attack on whoever logs it.
@@ -70,7 +71,10 @@ async fn ask(
     let head =
         RequestHead { method: head.method, target: head.uri, version: head.version, headers: head.headers };
     let arrival = Box::new(Arrival { head, peer: Arc::clone(&line.peer), half });
-    worker.app.dispatch(arrival).map_err(|_| Refusal::Overloaded)?;
+    if let Err(arrival) = worker.app.dispatch(arrival) {
+        client.refused();
+        drop(arrival);
+    }
     Ok(client)
 }
 
@@ -81,14 +85,16 @@ async fn upload(
     head: &request::Parts,
 ) -> Result<(), Refusal> {
     if head.version == Version::HTTP_11 && head.headers.contains_key(EXPECT) {
-        worker.executor.spawn(uploader.pump(body, Begin::WhenWanted));
+        uploader.announce(&body, Begin::WhenWanted);
+        worker.executor.spawn(uploader.pump(body));
         return Ok(());
     }
+    uploader.announce(&body, Begin::AtOnce);
     match uploader.prefetch(&mut body).await {
         // The application is told of a client that left; a client whose framing is wrong is told itself.
         Progress::Complete | Progress::CutOff => {}
         Progress::Partial => {
-            worker.executor.spawn(uploader.pump(body, Begin::AtOnce));
+            worker.executor.spawn(uploader.pump(body));
         }
         Progress::Malformed => return Err(Refusal::BadBody),
     }
@@ -103,31 +109,44 @@ async fn reply(
     version: Version,
     mut turn: Turn,
 ) -> Result<Response<AnswerBody>, ClientGone> {
-    match std::future::poll_fn(|cx| client.poll_answer(cx)).await {
+    let answer = std::future::poll_fn(|cx| client.poll_answer(cx)).await;
+    let closes = client.leaves_unread();
+    let mut response = match answer {
         Answer::Whole(parts, body) => {
             let head = response(parts, config, &mut turn);
-            Ok(head.map(|()| AnswerBody::whole(body, turn)))
+            head.map(|()| AnswerBody::whole(body, turn))
         }
         Answer::HeadOnly(parts) => {
             let head = response(parts, config, &mut turn);
-            Ok(head.map(|()| AnswerBody::stream(client, Framing::Declared(0), turn)))
+            head.map(|()| AnswerBody::stream(client, Framing::Declared(0), turn))
         }
         Answer::Stream(parts) => {
-            let framing = match parts.declared {
-                Some(length) => Framing::Declared(length),
-                None if version == Version::HTTP_10 => Framing::UntilClose(Arc::clone(&line.socket)),
-                None => Framing::Chunked,
-            };
+            let framing = framing_of(&parts, version, &line.socket);
             let mut head = response(parts, config, &mut turn);
             if matches!(framing, Framing::UntilClose(_)) {
                 // hyper promises a client of 1.0 to keep the connection, unless the answer is of 1.0 itself.
                 *head.version_mut() = Version::HTTP_10;
             }
-            Ok(head.map(|()| AnswerBody::stream(client, framing, turn)))
+            head.map(|()| AnswerBody::stream(client, framing, turn))
         }
-        Answer::Failed => Ok(refuse(Refusal::ApplicationFailed, config, turn)),
-        Answer::Malformed => Ok(refuse(Refusal::BadBody, config, turn)),
-        Answer::Abandoned => Err(ClientGone),
+        Answer::Failed => refuse(Refusal::ApplicationFailed, config, turn),
+        Answer::Malformed => refuse(Refusal::BadBody, config, turn),
+        Answer::Refused => refuse(Refusal::Overloaded, config, turn),
+        Answer::Abandoned => return Err(ClientGone),
+    };
+    if closes {
+        // hyper would close without a word.
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    Ok(response)
+}
+
+/// How the client will see where a streamed body ends.
+fn framing_of(parts: &ResponseParts, version: Version, socket: &Arc<Socket>) -> Framing {
+    match parts.declared {
+        Some(length) => Framing::Declared(length),
+        None if version == Version::HTTP_10 => Framing::UntilClose(Arc::clone(socket)),
+        None => Framing::Chunked,
     }
 }
 
@@ -137,7 +156,7 @@ fn response(parts: ResponseParts, config: &Config, turn: &mut Turn) -> Response<
     *response.status_mut() = parts.status;
     *response.headers_mut() = parts.headers;
     if parts.close {
-        response.headers_mut().insert(http::header::CONNECTION, HeaderValue::from_static("close"));
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     if parts.status.canonical_reason().is_none() {
         // hyper would write "<none>".

@@ -45,6 +45,13 @@ pub(crate) enum Progress {
 pub(crate) struct Uploader(pub(crate) Arc<Shared>);
 
 impl Uploader {
+    /// Says what is to come, and when.
+    pub(crate) fn announce(&self, body: &Incoming, begin: Begin) {
+        let mut state = self.0.lock();
+        state.upload.left = body.size_hint().exact();
+        state.upload.begin = begin;
+    }
+
     /// Takes what has already arrived. Gives hyper one more turn for each time it brought something, since it
     /// decodes one frame a turn.
     pub(crate) async fn prefetch(&self, body: &mut Incoming) -> Progress {
@@ -69,10 +76,10 @@ impl Uploader {
     }
 
     /// Carries the rest, until it is complete, broken, or no longer of use.
-    pub(crate) async fn pump(self, mut body: Incoming, begin: Begin) {
+    pub(crate) async fn pump(self, mut body: Incoming) {
         poll_fn(|cx| {
             loop {
-                if ready!(self.poll_wanted(begin, cx)) == Wanted::Never {
+                if ready!(self.poll_wanted(cx)) == Wanted::Never {
                     return Poll::Ready(());
                 }
                 match ready!(self.poll_frame(&mut body, cx)) {
@@ -84,14 +91,14 @@ impl Uploader {
         .await;
     }
 
-    fn poll_wanted(&self, begin: Begin, cx: &mut Context<'_>) -> Poll<Wanted> {
+    fn poll_wanted(&self, cx: &mut Context<'_>) -> Poll<Wanted> {
         let mut state = self.0.lock();
         if state.is_gone() {
             return Poll::Ready(Wanted::Never);
         }
         // Kept also while hyper is waited for: the exchange may end first.
         state.upload.uploader = Some(cx.waker().clone());
-        let asked = begin == Begin::AtOnce || state.upload.wanted;
+        let asked = state.upload.begin == Begin::AtOnce || state.upload.wanted;
         if asked && state.upload.has_room() { Poll::Ready(Wanted::Now) } else { Poll::Pending }
     }
 
@@ -129,6 +136,7 @@ impl Uploader {
     fn feed(&self, chunk: Bytes, flow: Flow) -> Progress {
         let mut state = self.0.lock();
         state.upload.size += chunk.len();
+        state.upload.left = state.upload.left.map(|left| left.saturating_sub(chunk.len() as u64));
         state.upload.chunks.push_back(chunk);
         state.upload.flow = flow;
         let parked = state.unpark();

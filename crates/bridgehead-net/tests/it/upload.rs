@@ -249,3 +249,74 @@ async fn a_body_that_nobody_wants_does_not_hold_the_connection() {
         let _ = client.rest().await;
     }
 }
+
+/// More than anybody takes in that nobody asked for.
+const LARGE: usize = 16 * MARK;
+
+#[tokio::test]
+async fn an_answer_that_leaves_a_large_body_unread_says_that_its_connection_closes() {
+    let site = Site::open(plain(LONG));
+    let large = [post(LARGE), b"part".to_vec()].concat();
+    for request in [large.as_slice(), EXPECTING] {
+        let (mut whole, asked) = site.ask(request).await;
+        assert_eq!(asked.half.finish(head(413, &[]), Bytes::from("no")), Room::Free);
+        let (mut streamed, asked) = site.ask(request).await;
+        assert_eq!(asked.half.start(head(413, &[])), Room::Free);
+        assert_eq!(asked.half.write(Bytes::from("n"), More::Follows), Room::Free);
+        assert_eq!(asked.half.write(Bytes::from("o"), More::Ends), Room::Free);
+        let (mut failed, asked) = site.ask(request).await;
+        drop(asked);
+        site.refuse(true);
+        let mut refused = site.connect().await;
+        refused.send(request).await;
+        for (client, status) in
+            [(&mut whole, 413), (&mut streamed, 413), (&mut failed, 500), (&mut refused, 503)]
+        {
+            let answer = client.answer().await;
+            assert_eq!((answer.status, answer.closes()), (status, true));
+            assert_eq!(client.rest().await.0, b"");
+        }
+        site.refuse(false);
+    }
+}
+
+#[tokio::test]
+async fn an_answer_whose_connection_may_be_kept_does_not_say_otherwise() {
+    let site = Site::open(plain(LONG));
+    // Nobody knows how much is to come, whether it is under way, or whether it will be read after all.
+    let several = [post(2 * MARK), vec![b'u'; 2 * MARK]].concat();
+    let chunked = [CHUNKED, b"4\r\npart\r\n"].concat();
+    for request in [several, chunked, [post(8), b"part".to_vec()].concat()] {
+        let (mut client, asked) = site.ask(&request).await;
+        assert_eq!(asked.half.finish(head(200, &[]), Bytes::new()), Room::Free);
+        assert!(!client.answer().await.closes());
+    }
+    let (mut client, asked) = site.ask(&post(LARGE)).await;
+    assert_eq!(asked.half.start(head(200, &[])), Room::Free);
+    asked.half.push_out();
+    assert!(!client.head().await.closes());
+}
+
+#[tokio::test]
+async fn a_large_body_that_was_read_leaves_its_connection_open() {
+    let site = Site::open(plain(LONG));
+    let mut client = site.connect().await;
+    for _ in 0..2 {
+        client.send(&post(LARGE)).await;
+        let asked = site.next().await;
+        let reading = async {
+            let mut received = 0;
+            while received < LARGE {
+                match asked.half.receive(TOKEN) {
+                    Reception::Chunk(piece, _) => received += piece.len(),
+                    Reception::Nothing => site.told(TOKEN).await,
+                    Reception::Gone => panic!("the client is there"),
+                }
+            }
+        };
+        let body = vec![b'u'; LARGE];
+        tokio::join!(reading, client.send(&body));
+        assert_eq!(asked.half.finish(head(200, &[]), Bytes::new()), Room::Free);
+        assert!(!client.answer().await.closes());
+    }
+}
