@@ -8,13 +8,18 @@ from __future__ import annotations
 import os
 
 import pytest
-from harness import HAS_FUSED, uvloop_is_installed
+from harness import HAS_FUSED, UVICORN, uvloop_is_installed
 
 INSTALLED = {"asyncio": True, "uvloop": uvloop_is_installed(), "fused": HAS_FUSED}
 LOOPS = [name for name, is_there in INSTALLED.items() if is_there]
 if wanted := os.environ.get("BRIDGEHEAD_TEST_LOOPS"):
     # CI takes some of the loops on some Pythons. One that is not there fails, instead of running nothing.
     LOOPS = wanted.split(",")
+# Coroutines driven by Rust, on each loop but the fused one, which is asyncio's too: named as more loops.
+RUST_LOOPS = [] if UVICORN else [f"{name}-rust" for name in LOOPS if name != "fused"]
+STEPPERS = os.environ.get("BRIDGEHEAD_TEST_STEPPERS", "asyncio,rust").split(",")
+# Where handlers meet tasks; elsewhere a second stepper would test the same again.
+MEETS_TASKS = ("asgi", "bridge")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -30,8 +35,19 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(skip)
 
 
-@pytest.fixture(scope="module", params=LOOPS)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Gives `loop` its values: by each loop once, and where tasks are met by each stepper."""
+    if "loop" not in metafunc.fixturenames:
+        return
+    folder = metafunc.definition.path.parent.name
+    loops = LOOPS if "asyncio" in STEPPERS else []
+    if "rust" in STEPPERS and folder in MEETS_TASKS:
+        loops = [*loops, *RUST_LOOPS]
+    metafunc.parametrize("loop", loops, indirect=True, scope="module")
+
+
+@pytest.fixture(scope="module")
 def loop(request: pytest.FixtureRequest) -> str:
-    """Each event loop that is installed, and asyncio's in the fused runtime, as the harness names them."""
+    """Each event loop that is installed, asyncio's in the fused runtime, and those with Rust's drive."""
     name: str = request.param
     return name

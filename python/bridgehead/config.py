@@ -105,6 +105,13 @@ class Config:
         help="who drives the network: the loop (fused, on asyncio), or a thread of its own (threaded, auto)",
         differs="new. uvicorn has no network of its own to be driven",
     )
+    task_impl: str = option(
+        "auto",
+        read=choice("auto", "asyncio", "rust"),
+        group="Application",
+        help="what runs a request's coroutine: asyncio's own task (asyncio, auto), or a drive in Rust (rust)",
+        differs="new. uvicorn has asyncio's own tasks only",
+    )
 
     host: str = option(
         "127.0.0.1",

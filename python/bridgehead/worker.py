@@ -23,6 +23,7 @@ from bridgehead.errors import StartError
 from bridgehead.lifespan import Deadlines, Lifespan
 from bridgehead.load_app import load
 from bridgehead.sockets import Bound, bind
+from bridgehead.task_trial import Chosen, choose
 
 if TYPE_CHECKING:
     from bridgehead.selector import FusedSelector
@@ -63,6 +64,7 @@ class Options:
     access_log: int | None
     access_colours: bool
     selector: int | None
+    request_task: Chosen | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +141,8 @@ class _Worker:
         lifespan = Lifespan(application, config.lifespan, deadlines, context)
         if await self._unless_told(lifespan.startup()):
             control.rearm()
-            server = Server(self._host(application, context), self._options(bound, lifespan))
+            tasks = await choose(config.task_impl)
+            server = Server(self._host(application, context), self._options(bound, lifespan, tasks))
             for each in bound:
                 # Rust has its own; while ours were open, clients would go on being let into the backlog.
                 each.socket.close()
@@ -198,7 +201,7 @@ class _Worker:
             shutdown={"wait": self._stop.wait, "is_set": self._stop.is_set},
         )
 
-    def _options(self, bound: list[Bound], lifespan: Lifespan) -> Options:
+    def _options(self, bound: list[Bound], lifespan: Lifespan, tasks: Chosen | None) -> Options:
         config = self._config
         headers = config.headers
         if config.server_header and not any(name == b"server" for name, _ in headers):
@@ -214,6 +217,7 @@ class _Worker:
             keep_alive=config.timeout_keep_alive,
             date_header=config.date_header,
             default_headers=headers,
+            request_task=tasks,
             selector=None if self._selector is None else self._selector.fileno(),
             access_log=1 if wants_log else None,
             access_colours=terminal if config.use_colors is None else config.use_colors,

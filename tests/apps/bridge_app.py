@@ -58,12 +58,33 @@ def _counted(name: str, original: Any) -> Any:
     return call
 
 
+def _break_asyncio() -> None:
+    """What a later Python may do to names that are not promised."""
+    if name := os.environ.get("WITHOUT"):
+        delattr(asyncio.tasks, name)
+    if name := os.environ.get("CHANGED"):
+        setattr(asyncio.tasks, name, lambda *_: None)
+
+
 # --- what is left behind
 
 
 @routes.at("wakes")
 async def show_wakes(scope: Scope, receive: Receive, send: Send) -> None:
     await answer_json(send, calls)
+
+
+@routes.at("task-type")
+async def show_the_type_of_the_task(scope: Scope, receive: Receive, send: Send) -> None:
+    task = asyncio.current_task()
+    await answer_json(
+        send,
+        {
+            "plain": type(task) is asyncio.Task,
+            "a task": isinstance(task, asyncio.Task),
+            "named": type(task).__name__,
+        },
+    )
 
 
 @routes.at("objects")
@@ -541,3 +562,6 @@ async def note_when_waiters_go_on(scope: Scope, receive: Receive, send: Send) ->
     routes.note(f"{name}-waits", True)
     await asyncio.wait(tasks)
     routes.note(f"{name}-order", order)
+
+
+_break_asyncio()

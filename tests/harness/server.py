@@ -34,6 +34,8 @@ UVICORN = os.environ.get("BRIDGEHEAD_TEST_SERVER") == "uvicorn"
 # Tests name it as if it were one more loop.
 HAS_FUSED = not UVICORN and sys.platform == "linux"
 FUSED = ("asyncio", "--runtime", "fused")
+# So they do with coroutines driven by Rust: "uvloop-rust" is `--loop uvloop --task-impl rust`.
+RUST = "-rust"
 
 # Two busy cores, debug builds, a cold import of FastAPI: generous, since only a failing test waits this long.
 STARTUP_SECONDS = 30.0
@@ -54,6 +56,13 @@ def has_ipv6() -> bool:
     except OSError:
         return False
     return True
+
+
+def _written_out(option: str) -> tuple[str, ...]:
+    """What the harness's names of loops stand for."""
+    loop = option.removesuffix(RUST)
+    written = FUSED if loop == "fused" else (loop,)
+    return (*written, "--task-impl", "rust") if loop != option else written
 
 
 class Server:
@@ -79,7 +88,7 @@ class Server:
     ) -> None:
         self._command = [
             *(sys.executable, "-m", module, target),
-            *itertools.chain(*(FUSED if option == "fused" else [option] for option in options)),
+            *itertools.chain(*map(_written_out, options)),
         ]
         given = {option.partition("=")[0] for option in options}
         if not given & {"--port", "--bind", "--uds", "--fd"}:

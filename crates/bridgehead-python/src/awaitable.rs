@@ -54,7 +54,7 @@ fn ended_already(what: &str) -> PyErr {
 }
 
 /// `throw` as coroutines have it: nothing here catches anything.
-fn thrown(kind: &Bound<'_, PyAny>, value: Option<Bound<'_, PyAny>>) -> PyErr {
+pub(crate) fn thrown(kind: &Bound<'_, PyAny>, value: Option<Bound<'_, PyAny>>) -> PyErr {
     match value {
         Some(value) if !value.is_none() => PyErr::from_value(value),
         _ => match kind.call0() {

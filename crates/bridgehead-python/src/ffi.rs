@@ -7,8 +7,10 @@
 use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use std::{io, mem, ptr};
 
-use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyString, PyTuple};
+use pyo3::{ffi, intern};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
@@ -55,6 +57,46 @@ pub(crate) fn copy_of_current(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     let copy = unsafe { ffi::PyContext_CopyCurrent() };
     // SAFETY: the call gives a new reference, or null with an exception set.
     unsafe { Bound::from_owned_ptr_or_err(py, copy) }
+}
+
+/// What a step of a coroutine came to.
+pub(crate) enum Stepped<'py> {
+    Yielded(Bound<'py, PyAny>),
+    Returned(Bound<'py, PyAny>),
+    Raised(PyErr),
+}
+
+/// Has a coroutine go on, as `send(None)` does, without an exception for what it returns.
+pub(crate) fn step<'py>(coroutine: &Bound<'py, PyAny>) -> Stepped<'py> {
+    let py = coroutine.py();
+    let mut given = ptr::null_mut();
+    // SAFETY: the thread is attached, both arguments are live objects, and the last one is valid for a write.
+    let result = unsafe { ffi::PyIter_Send(coroutine.as_ptr(), ffi::Py_None(), &raw mut given) };
+    // SAFETY: the call has written a new reference, or null with an exception set.
+    match (result, unsafe { Bound::from_owned_ptr_or_err(py, given) }) {
+        (_, Err(error)) => Stepped::Raised(error),
+        (ffi::PySendResult::PYGEN_RETURN, Ok(given)) => Stepped::Returned(given),
+        (_, Ok(given)) => Stepped::Yielded(given),
+    }
+}
+
+/// `target.name(argument, context=context)`, without a dictionary for the keyword.
+pub(crate) fn call_in<'py>(
+    target: &Bound<'py, PyAny>,
+    name: &Bound<'py, PyString>,
+    argument: &Bound<'py, PyAny>,
+    context: &Bound<'py, PyAny>,
+) -> PyResult<Bound<'py, PyAny>> {
+    static KEYWORD: PyOnceLock<Py<PyTuple>> = PyOnceLock::new();
+    let py = target.py();
+    let keyword =
+        KEYWORD.get_or_try_init(py, || PyTuple::new(py, [intern!(py, "context")]).map(Bound::unbind))?;
+    let arguments = [target.as_ptr(), argument.as_ptr(), context.as_ptr()];
+    // SAFETY: the thread is attached; two positional arguments and one for each name of the tuple, all of them live.
+    let given =
+        unsafe { ffi::PyObject_VectorcallMethod(name.as_ptr(), arguments.as_ptr(), 2, keyword.as_ptr()) };
+    // SAFETY: the call gives a new reference, or null with an exception set.
+    unsafe { Bound::from_owned_ptr_or_err(py, given) }
 }
 
 /// A descriptor of our own for what `descriptor` names.

@@ -8,6 +8,8 @@ mod awaitable;
 mod budget;
 mod control;
 mod drain;
+mod drive;
+mod driver;
 mod ffi;
 mod file_send;
 mod forked;
@@ -19,8 +21,11 @@ mod inbox;
 mod lifespan;
 mod message;
 mod names;
+mod parked;
 mod raise;
 mod real_task;
+mod request_task;
+mod resume;
 mod runtime;
 mod runtime_handle;
 mod scope;
@@ -32,6 +37,7 @@ mod trailing;
 mod turner;
 mod wait;
 mod wake;
+mod yielded;
 
 use pyo3::prelude::*;
 
@@ -40,11 +46,15 @@ mod _native {
     #[pymodule_export]
     use crate::control::Control;
     #[pymodule_export]
+    use crate::driver::Driver;
+    #[pymodule_export]
     use crate::forked::forget_descriptors;
     #[pymodule_export]
     use crate::http::Http;
     #[pymodule_export]
     use crate::lifespan::LifespanRules;
+    #[pymodule_export]
+    use crate::parked::Parked;
     #[pymodule_export]
     use crate::raise::{ClientDisconnected, MisuseError};
     #[pymodule_export]

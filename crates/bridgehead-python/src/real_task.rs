@@ -34,7 +34,8 @@ enum FirstStep {
 }
 
 impl RealTask {
-    pub(crate) fn new(event_loop: &Bound<'_, PyAny>) -> PyResult<Self> {
+    /// Makes tasks of `task_type`: `asyncio.Task`, or a type derived from it.
+    pub(crate) fn new(event_loop: &Bound<'_, PyAny>, task_type: Py<PyAny>) -> PyResult<Self> {
         let py = event_loop.py();
         let keywords = PyDict::new(py);
         keywords.set_item("loop", event_loop)?;
@@ -51,7 +52,7 @@ impl RealTask {
             }
         };
         Ok(Self {
-            task_type: py.import("asyncio")?.getattr("Task")?.unbind(),
+            task_type,
             event_loop: event_loop.clone().unbind(),
             keywords: keywords.unbind(),
             first_step,

@@ -14,14 +14,17 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::drain::{Books, Bridge, Callables, Flush};
+use crate::driver::Driver;
 use crate::ffi;
 use crate::fused::{Fused, FusedWorker};
 use crate::inbox::Inbox;
 use crate::real_task::RealTask;
+use crate::request_task::RequestTask;
 use crate::runtime::Runtime;
 use crate::runtime_handle::clear_runtime_handle;
 use crate::scope::{Extensions, Template};
 use crate::standby::Presence;
+use crate::stepper::Stepper;
 use crate::threaded::Threaded;
 use crate::turner::Turner;
 use crate::wake::{Descriptor, Turn, Wake};
@@ -46,6 +49,15 @@ struct Options {
     access_colours: bool,
     /// The descriptor of the loop's selector, when the loop's thread is to turn the network.
     selector: Option<RawFd>,
+    /// What coroutines are run by, if it is not asyncio alone.
+    request_task: Option<RequestTaskType>,
+}
+
+/// `bridgehead.request_task.Chosen`: a type of task that parks, and what drives its coroutines.
+#[derive(FromPyObject)]
+struct RequestTaskType {
+    task_type: Py<PyAny>,
+    driver: Py<Driver>,
 }
 
 /// `bridgehead.worker.Host`: what the server calls, and where it runs.
@@ -103,7 +115,7 @@ impl Server {
                 options.state,
                 Extensions { paths: options.pathsend, shutdown: host.shutdown },
             )?,
-            stepper: Box::new(RealTask::new(event_loop)?),
+            stepper: stepper(event_loop, options.request_task)?,
             books: Mutex::new(Books::starting(between)),
             between,
             presence,
@@ -168,6 +180,14 @@ impl Server {
             PyRuntimeError::new_err("the network's thread panicked: this is a bug in Bridgehead")
         })
     }
+}
+
+fn stepper(event_loop: &Bound<'_, PyAny>, chosen: Option<RequestTaskType>) -> PyResult<Box<dyn Stepper>> {
+    let Some(RequestTaskType { task_type, driver }) = chosen else {
+        let task_type = event_loop.py().import("asyncio")?.getattr("Task")?.unbind();
+        return Ok(Box::new(RealTask::new(event_loop, task_type)?));
+    };
+    Ok(Box::new(RequestTask::new(driver, RealTask::new(event_loop, task_type)?)))
 }
 
 /// A network that serves, and what the loop's side needs of it.

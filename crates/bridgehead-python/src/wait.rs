@@ -14,6 +14,8 @@ use pyo3::types::IntoPyDict;
 
 use crate::ffi::Entered;
 use crate::names;
+use crate::parked::Parked;
+use crate::resume::Resume;
 
 /// The future.
 #[pyclass(module = "bridgehead._native", weakref)]
@@ -37,9 +39,11 @@ enum State {
     Cancelled(Option<Py<PyAny>>),
 }
 
-struct Callback {
-    call: Py<PyAny>,
-    context: Py<PyAny>,
+enum Callback {
+    /// Anybody's.
+    Plain { call: Py<PyAny>, context: Py<PyAny> },
+    /// A coroutine that we drive: it goes on without a call of Python's between.
+    Drive(Py<Parked>),
 }
 
 impl Wait {
@@ -62,6 +66,16 @@ impl Wait {
         Some(std::mem::take(&mut inner.callbacks))
     }
 
+    /// It was yielded to be waited for on this loop. False if that is not so.
+    pub(crate) fn be_awaited(&mut self, event_loop: &Bound<'_, PyAny>) -> bool {
+        event_loop.is(&self.event_loop) && std::mem::take(&mut self.blocking)
+    }
+
+    /// Has a coroutine go on when this is resolved; it is not yet.
+    pub(crate) fn call_back(&self, parked: Py<Parked>) {
+        self.lock().callbacks.push(Callback::Drive(parked));
+    }
+
     /// Resolves from the drain, where no task is current: whoever waits goes on right here.
     pub(crate) fn resolve_now(slf: &Bound<'_, Self>) {
         let Some(callbacks) = slf.borrow().finish(State::Resolved) else { return };
@@ -82,8 +96,9 @@ impl Wait {
         let py = slf.py();
         let event_loop = slf.borrow().event_loop.clone_ref(py);
         for callback in callbacks.into_iter().flatten() {
-            let context = [(names::context(py), callback.context)].into_py_dict(py)?;
-            event_loop.call_method(py, names::call_soon(py), (callback.call, slf), Some(&context))?;
+            let (call, context) = callback.parts(py)?;
+            let context = [(names::context(py), context)].into_py_dict(py)?;
+            event_loop.call_method(py, names::call_soon(py), (call, slf), Some(&context))?;
         }
         Ok(())
     }
@@ -92,8 +107,31 @@ impl Wait {
 impl Callback {
     fn call_now(&self, wait: &Bound<'_, Wait>) -> PyResult<()> {
         let py = wait.py();
-        let _entered = Entered::new(self.context.bind(py))?;
-        self.call.call1(py, (wait,)).map(drop)
+        match self {
+            Self::Drive(parked) => Parked::wake(parked.bind(py), wait),
+            Self::Plain { call, context } => {
+                let _entered = Entered::new(context.bind(py))?;
+                call.call1(py, (wait,)).map(drop)
+            }
+        }
+    }
+
+    /// What `remove_done_callback` may name.
+    fn named(&self) -> Option<&Py<PyAny>> {
+        match self {
+            Self::Plain { call, .. } => Some(call),
+            Self::Drive(_) => None,
+        }
+    }
+
+    /// What the loop is to call, and the context that it is to be called in.
+    fn parts(&self, py: Python<'_>) -> PyResult<(Py<PyAny>, Py<PyAny>)> {
+        Ok(match self {
+            Self::Plain { call, context } => (call.clone_ref(py), context.clone_ref(py)),
+            Self::Drive(parked) => {
+                (Resume::of(parked.bind(py))?.unbind(), parked.get().context.clone_ref(py))
+            }
+        })
     }
 }
 
@@ -123,7 +161,7 @@ impl Wait {
         matches!(self.lock().state, State::Cancelled(_))
     }
 
-    fn result(&self, py: Python<'_>) -> PyResult<()> {
+    pub(crate) fn result(&self, py: Python<'_>) -> PyResult<()> {
         match &self.lock().state {
             State::Resolved => Ok(()),
             State::Pending => Err(InvalidStateError::new_err("Result is not set.")),
@@ -159,7 +197,7 @@ impl Wait {
             Some(context) => context,
             None => names::copy_context(py)?,
         };
-        let callback = Callback { call: callback, context };
+        let callback = Callback::Plain { call: callback, context };
         let this = slf.borrow();
         let mut inner = this.lock();
         if matches!(inner.state, State::Pending) {
@@ -173,7 +211,8 @@ impl Wait {
 
     fn remove_done_callback(&self, py: Python<'_>, callback: &Bound<'_, PyAny>) -> PyResult<usize> {
         // Compared outside the lock: equality may run Python, and may raise.
-        let calls: Vec<_> = self.lock().callbacks.iter().map(|one| one.call.clone_ref(py)).collect();
+        let calls: Vec<_> =
+            self.lock().callbacks.iter().filter_map(|one| Some(one.named()?.clone_ref(py))).collect();
         let mut equal = Vec::new();
         for call in calls {
             if call.bind(py).eq(callback)? {
@@ -181,8 +220,10 @@ impl Wait {
             }
         }
         let mut inner = self.lock();
-        let removed: Vec<_> =
-            inner.callbacks.extract_if(.., |one| equal.iter().any(|call| call.is(&one.call))).collect();
+        let removed: Vec<_> = inner
+            .callbacks
+            .extract_if(.., |one| one.named().is_some_and(|named| equal.iter().any(|call| call.is(named))))
+            .collect();
         drop(inner);
         Ok(removed.len())
     }
@@ -218,8 +259,13 @@ impl Wait {
         // A lock that is held is held by this thread, further down; what it guards is in use.
         if let Ok(inner) = self.inner.try_lock() {
             for callback in &inner.callbacks {
-                visit.call(&callback.call)?;
-                visit.call(&callback.context)?;
+                match callback {
+                    Callback::Plain { call, context } => {
+                        visit.call(call)?;
+                        visit.call(context)?;
+                    }
+                    Callback::Drive(parked) => visit.call(parked)?,
+                }
             }
         }
         Ok(())

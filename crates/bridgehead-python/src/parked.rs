@@ -1,0 +1,287 @@
+//! What an asyncio task holds in its coroutine's place: the coroutine, and where its drive stands.
+//!
+//! It is a coroutine and a future at once. The task steps it like any coroutine, and is given it as the future to wait
+//! for: so the task is parked. It is never done while the request runs, its `cancel()` comes to us, and it does not know
+//! that the coroutine goes on meanwhile (`drive.rs`).
+//!
+//! Invariant: the lock is held only where no Python can run.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pyo3::exceptions::PyStopIteration;
+use pyo3::exceptions::asyncio::CancelledError;
+use pyo3::prelude::*;
+use pyo3::types::IntoPyDict;
+use pyo3::{PyTraverseError, PyVisit, intern};
+
+use crate::awaitable::thrown;
+use crate::driver::Driver;
+
+/// The coroutine of a task, parked.
+#[pyclass(frozen, weakref, module = "bridgehead._native")]
+pub(crate) struct Parked {
+    pub(crate) driver: Py<Driver>,
+    pub(crate) coroutine: Py<PyAny>,
+    pub(crate) context: Py<PyAny>,
+    // Only the loop's thread comes here; pyo3 wants classes to be shareable.
+    drive: Mutex<Drive>,
+}
+
+/// Where a drive stands.
+struct Drive {
+    stage: Stage,
+    /// Told to end, and the coroutine has not been told yet.
+    due: Option<Due>,
+    /// The task, and what has it take a step of its own. There once it has been parked, until it ends.
+    task: Option<Task>,
+    /// What the task's own step is to find.
+    last: Option<Last>,
+}
+
+pub(crate) enum Stage {
+    /// A step is being taken, by us or by the task itself; or the task has yet to begin.
+    Stepping,
+    /// For this future.
+    Waits(Py<PyAny>),
+    /// The loop will call, and the coroutine gets this.
+    Scheduled(PyResult<()>),
+    Ended,
+}
+
+/// What a cancellation came with.
+pub(crate) struct Due(pub(crate) Option<Py<PyAny>>);
+
+struct Task {
+    itself: Py<PyAny>,
+    step: Py<PyAny>,
+}
+
+/// What only the task itself knows how to handle.
+pub(crate) enum Last {
+    Yielded(Py<PyAny>),
+    Raised(PyErr),
+}
+
+impl Parked {
+    pub(crate) fn new(driver: Py<Driver>, coroutine: Py<PyAny>, context: Py<PyAny>) -> Self {
+        let drive = Drive { stage: Stage::Stepping, due: None, task: None, last: None };
+        Self { driver, coroutine, context, drive: Mutex::new(drive) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Drive> {
+        self.drive.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn task<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        self.lock().task.as_ref().map(|task| task.itself.bind(py).clone())
+    }
+
+    pub(crate) fn set(&self, stage: Stage) {
+        let before = std::mem::replace(&mut self.lock().stage, stage);
+        drop(before);
+    }
+
+    /// Its last step is over: nothing of the task is kept any more.
+    pub(crate) fn end(&self) -> Option<Due> {
+        let (before, due) = {
+            let mut drive = self.lock();
+            let before = (std::mem::replace(&mut drive.stage, Stage::Ended), drive.task.take());
+            (before, drive.due.take())
+        };
+        drop(before);
+        due
+    }
+
+    /// The loop calls, or the future that is waited for: true if that was due.
+    pub(crate) fn begin(&self, future: Option<&Bound<'_, PyAny>>) -> Option<PyResult<()>> {
+        let mut drive = self.lock();
+        let begun = match (&drive.stage, future) {
+            (Stage::Scheduled(_), None) => true,
+            (Stage::Waits(waited), Some(future)) => future.is(waited),
+            _ => false,
+        };
+        if !begun {
+            return None;
+        }
+        let before = std::mem::replace(&mut drive.stage, Stage::Stepping);
+        drop(drive);
+        match before {
+            Stage::Scheduled(outcome) => Some(outcome),
+            _ => Some(Ok(())),
+        }
+    }
+
+    /// What the coroutine gets: what came of the future, unless the task was told to end.
+    pub(crate) fn input(&self, py: Python<'_>, outcome: PyResult<()>) -> PyResult<()> {
+        let Some(Due(message)) = self.lock().due.take() else { return outcome };
+        match outcome {
+            Err(error) if error.is_instance_of::<CancelledError>(py) => Err(error),
+            _ => Err(match message {
+                Some(message) if !message.is_none(py) => CancelledError::new_err((message,)),
+                _ => CancelledError::new_err(()),
+            }),
+        }
+    }
+
+    /// Told to end during the step that has just yielded `future`: the future is.
+    pub(crate) fn pass_on(&self, future: &Bound<'_, PyAny>) -> PyResult<()> {
+        let Some(Due(message)) = self.lock().due.take() else { return Ok(()) };
+        let kept = message.as_ref().map(|message| message.clone_ref(future.py()));
+        if !cancel(future, kept)? {
+            self.lock().due = Some(Due(message));
+        }
+        Ok(())
+    }
+
+    /// Has the task take a step of its own, which finds `last`.
+    pub(crate) fn hand_over(slf: &Bound<'_, Self>, last: Last) -> PyResult<()> {
+        let py = slf.py();
+        let step = {
+            let mut drive = slf.get().lock();
+            drive.last = Some(last);
+            drive.task.as_ref().map(|task| task.step.clone_ref(py))
+        };
+        step.map_or(Ok(()), |step| step.call1(py, (slf,)).map(drop))
+    }
+
+    pub(crate) fn take_last(&self) -> Option<Last> {
+        self.lock().last.take()
+    }
+}
+
+fn cancel(future: &Bound<'_, PyAny>, message: Option<Py<PyAny>>) -> PyResult<bool> {
+    let py = future.py();
+    let keywords = [(intern!(py, "msg"), message)].into_py_dict(py)?;
+    future.call_method(intern!(py, "cancel"), (), Some(&keywords))?.is_truthy()
+}
+
+#[pymethods]
+impl Parked {
+    // A coroutine, as the task knows it. Each of these is called within a step of the task's own.
+
+    fn __next__(slf: &Bound<'_, Self>) -> PyResult<Option<Py<PyAny>>> {
+        Self::step_within(slf, Ok(()))
+    }
+
+    #[pyo3(signature = (value, /))]
+    fn send(slf: &Bound<'_, Self>, value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        let _ = value;
+        Self::step_within(slf, Ok(()))?.ok_or_else(|| PyStopIteration::new_err(()))
+    }
+
+    #[pyo3(signature = (kind, value = None, traceback = None))]
+    fn throw(
+        slf: &Bound<'_, Self>,
+        kind: &Bound<'_, PyAny>,
+        value: Option<Bound<'_, PyAny>>,
+        traceback: Option<Bound<'_, PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        drop(traceback);
+        Self::step_within(slf, Err(thrown(kind, value)))?.ok_or_else(|| PyStopIteration::new_err(()))
+    }
+
+    fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
+        slf.get().coroutine.bind(slf.py()).call_method0(intern!(slf.py(), "close")).map(drop)
+    }
+
+    fn __await__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    // A future, as the parked task knows it.
+
+    #[getter(_asyncio_future_blocking)]
+    fn blocking(&self) -> bool {
+        true
+    }
+
+    #[setter(_asyncio_future_blocking)]
+    fn set_blocking(&self, _blocking: bool) {}
+
+    fn get_loop(&self, py: Python<'_>) -> Py<PyAny> {
+        self.driver.get().event_loop(py).clone().unbind()
+    }
+
+    /// The task parks. `step` would have it take a step, and knows the task.
+    #[pyo3(signature = (step, *, context = None))]
+    fn add_done_callback(&self, step: &Bound<'_, PyAny>, context: Option<Bound<'_, PyAny>>) -> PyResult<()> {
+        drop(context);
+        let itself = step.getattr(intern!(step.py(), "__self__"))?.unbind();
+        let before = self.lock().task.replace(Task { itself, step: step.clone().unbind() });
+        drop(before);
+        Ok(())
+    }
+
+    fn result(&self) {}
+
+    /// The task was told to end. Always true: what cannot be passed on is kept.
+    #[pyo3(signature = (msg = None))]
+    fn cancel(&self, py: Python<'_>, msg: Option<Py<PyAny>>) -> PyResult<bool> {
+        let waited = match &self.lock().stage {
+            Stage::Waits(future) => Some(future.clone_ref(py)),
+            Stage::Ended => return Ok(false),
+            _ => None,
+        };
+        if let Some(future) = waited
+            && cancel(future.bind(py), msg.as_ref().map(|message| message.clone_ref(py)))?
+        {
+            return Ok(true);
+        }
+        let before = self.lock().due.replace(Due(msg));
+        drop(before);
+        Ok(true)
+    }
+
+    // For the task's own attributes (`request_task.py`).
+
+    #[getter]
+    fn coroutine(&self, py: Python<'_>) -> Py<PyAny> {
+        self.coroutine.clone_ref(py)
+    }
+
+    /// What is waited for, if the coroutine waits.
+    #[getter]
+    fn waiter(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        match &self.lock().stage {
+            Stage::Waits(future) => Some(future.clone_ref(py)),
+            _ => None,
+        }
+    }
+
+    /// Whether a cancellation is still to be thrown.
+    #[getter]
+    fn must_cancel(&self) -> bool {
+        self.lock().due.is_some()
+    }
+
+    /// The cancellation was taken back.
+    fn forget_cancel(&self) {
+        let due = self.lock().due.take();
+        drop(due);
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.driver)?;
+        visit.call(&self.coroutine)?;
+        visit.call(&self.context)?;
+        // A lock that is held is held by this thread, further down; what it guards is in use.
+        if let Ok(drive) = self.drive.try_lock() {
+            if let Stage::Waits(future) = &drive.stage {
+                visit.call(future)?;
+            }
+            if let Some(task) = &drive.task {
+                visit.call(&task.itself)?;
+                visit.call(&task.step)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn __clear__(&self) {
+        drop(self.end());
+    }
+}

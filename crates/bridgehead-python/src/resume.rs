@@ -1,0 +1,39 @@
+//! What the loop and futures call to have a parked coroutine go on.
+//!
+//! Not the `Parked` itself: in debug mode asyncio refuses callbacks that are coroutines.
+
+use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit, intern};
+
+use crate::parked::Parked;
+
+/// Made for each wait; does nothing once what it was made for has come by another way.
+#[pyclass(frozen, freelist = 64, module = "bridgehead._native")]
+pub(crate) struct Resume {
+    parked: Py<Parked>,
+}
+
+impl Resume {
+    pub(crate) fn of<'py>(parked: &Bound<'py, Parked>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(Bound::new(parked.py(), Self { parked: parked.clone().unbind() })?.into_any())
+    }
+}
+
+#[pymethods]
+impl Resume {
+    /// The loop calls, or the future that is waited for. Whoever calls has entered the context.
+    #[pyo3(signature = (future = None))]
+    fn __call__(&self, future: Option<Bound<'_, PyAny>>, py: Python<'_>) -> PyResult<()> {
+        let parked = self.parked.bind(py);
+        let Some(outcome) = parked.get().begin(future.as_ref()) else { return Ok(()) };
+        let outcome = match &future {
+            Some(future) => future.call_method0(intern!(py, "result")).map(drop),
+            None => outcome,
+        };
+        Parked::go_on(parked, outcome)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.parked)
+    }
+}

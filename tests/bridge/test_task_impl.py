@@ -1,0 +1,34 @@
+"""`--task-impl`: what runs a request's coroutine, and what happens where ours cannot."""
+
+from __future__ import annotations
+
+import pytest
+from harness import Server
+
+STANDS_BACK = "Requests run as asyncio's own tasks"
+
+
+def test_a_request_runs_under_the_kind_of_task_that_is_asked_for(loop: str) -> None:
+    ours = loop.endswith("-rust")
+    with Server("bridge_app:app", "--loop", loop) as server:
+        assert server.ask("/task-type").json() == {"plain": not ours, "a task": True, "named": "Task"}
+        assert STANDS_BACK not in server.stderr
+
+
+@pytest.mark.parametrize("name", ["_enter_task", "_leave_task"])
+def test_where_a_private_name_is_gone_asyncios_tasks_run_and_one_warning_says_so(name: str) -> None:
+    with Server("bridge_app:app", "--task-impl", "rust", env={"WITHOUT": name}) as server:
+        for _ in range(3):
+            assert server.ask("/mixed/spawn", method="POST", body=b"x").body == b"spawn"
+        assert server.ask("/task-type").json()["plain"]
+        server.stop()
+        assert server.stderr.count(STANDS_BACK) == 1
+        assert server.stderr.count("WARNING") == 1
+
+
+@pytest.mark.parametrize("name", ["_enter_task", "_leave_task"])
+def test_a_private_name_that_means_something_else_is_not_relied_on(name: str) -> None:
+    with Server("bridge_app:app", "--task-impl", "rust", env={"CHANGED": name}) as server:
+        assert server.ask("/task-type").json()["plain"]
+        server.stop()
+        assert server.stderr.count(STANDS_BACK) == 1
