@@ -43,6 +43,12 @@ pairwise: ## the asyncio-facing tests on every other Python found, as CI does
 matrix: cargo-test ## every test on every Python found
 	@.ci/each-python all $(ARGS)
 
+.PHONY: frameworks
+frameworks: ## real frameworks answer as they do under uvicorn
+	@read -r version python < <(.ci/pythons); .ci/environment .venv-frameworks "$$python" test frameworks
+	@.ci/build .venv-frameworks
+	.venv-frameworks/bin/python -m pytest -n 2 --dist loadscope tests/matrix $(ARGS)
+
 .PHONY: soak
 soak: build ## the long tests
 	BRIDGEHEAD_TEST_SOAK=1 $(VENV)/bin/python -m pytest -m soak --timeout 1800 $(ARGS)

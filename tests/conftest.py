@@ -5,6 +5,7 @@ Not a place for helpers: those are in `harness`.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 
 import pytest
@@ -20,6 +21,10 @@ RUST_LOOPS = [] if UVICORN else [f"{name}-rust" for name in LOOPS if name != "fu
 STEPPERS = os.environ.get("BRIDGEHEAD_TEST_STEPPERS", "asyncio,rust").split(",")
 # Where handlers meet tasks; elsewhere a second stepper would test the same again.
 MEETS_TASKS = ("asgi", "bridge")
+
+
+# Needs the frameworks, which `make frameworks` installs.
+collect_ignore = [] if importlib.util.find_spec("litestar") else ["matrix"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
