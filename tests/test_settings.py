@@ -10,6 +10,7 @@ import pytest
 from bridgehead import settings_page
 from bridgehead.config import OPTIONS, Config
 from bridgehead.errors import StartError
+from bridgehead.quantities import seconds, size
 from bridgehead.sources import environment, strays
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -64,6 +65,39 @@ def test_a_time_may_have_a_fraction_and_may_be_zero(value: Any, expected: float)
     config = Config(timeout_graceful_shutdown=value)
     assert config.timeout_graceful_shutdown == expected
     assert type(config.timeout_graceful_shutdown) is float
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [("500ms", 0.5), ("7ms", 0.007), ("30s", 30.0), ("1.5m", 90.0), ("2 h", 7200.0), (" 9 ", 9.0)],
+)
+@pytest.mark.parametrize("name", [o.name for o in OPTIONS if o.name.startswith("timeout_")])
+def test_a_time_may_have_a_unit(name: str, written: Any, expected: float) -> None:
+    assert getattr(Config(**{name: written}), name) == expected
+
+
+@pytest.mark.parametrize("written", ["ms", "1d", "1 M", "1H", "5ss", "1m30s", "-1s", "nans", "infh", "1e9h"])
+def test_a_time_with_another_unit_is_refused_with_those_there_are(written: str) -> None:
+    with pytest.raises(StartError) as refused:
+        seconds(written)
+    assert refused.value.hint == "give seconds, such as 30 or 0.5, or a unit: 500ms, 30s, 2m, 1h"
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [(0, 0), ("17", 17), ("64k", 65536), ("16M", 2**24), ("1 G", 2**30), ("3KiB", 3072), ("2MiB", 2**21)],
+)
+def test_a_size_may_have_a_unit_and_is_read_again_unchanged(written: object, expected: int) -> None:
+    assert size(written) == size(size(written)) == expected
+
+
+@pytest.mark.parametrize(
+    "written", ["", "k", "-1", "1.5M", "16MB", "5iB", "1kk", "1 kiB k", "x", True, None, 2**70, 1.0]
+)
+def test_a_size_that_is_not_one_is_refused(written: object) -> None:
+    with pytest.raises(StartError) as refused:
+        size(written)
+    assert refused.value.hint == "give bytes, or a unit: 64k, 16M, 1G (of 1024)"
 
 
 @pytest.mark.parametrize(

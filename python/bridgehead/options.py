@@ -6,7 +6,6 @@ Invariant: reading is idempotent. What a reader returns it accepts again unchang
 the environment and values from Python go through the same door.
 """
 
-import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, replace
@@ -17,8 +16,6 @@ from bridgehead.errors import StartError, did_you_mean
 
 T = TypeVar("T")
 Reader = Callable[[object], T]
-
-LONGEST_SECONDS = 1e8  # three years; far below where adding it to a clock overflows
 
 # Written by the server from what really happens on the wire: a fixed value would corrupt the framing. All but
 # the length concern one connection only (RFC 9110, section 7.6.1), and `proxy-connection` is a misspelling.
@@ -148,20 +145,6 @@ def whole(low: int, high: int) -> Reader[int]:
         raise StartError(f"{value!r} is not a whole number from {low} to {high}")
 
     return read
-
-
-def seconds(value: object) -> float:
-    """A time in seconds, with or without a fraction."""
-    hint = "give seconds, such as 30 or 0.5"
-    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        raise StartError(f"{value!r} is not a number of seconds", hint)
-    try:
-        number = float(value)
-    except (ValueError, OverflowError):
-        raise StartError(f"{value!r} is not a number of seconds", hint) from None
-    if math.isnan(number) or not 0 <= number <= LONGEST_SECONDS:
-        raise StartError(f"{value!r} is not a time from 0 to {LONGEST_SECONDS:.0f} seconds", hint)
-    return number
 
 
 def switch(value: object) -> bool:

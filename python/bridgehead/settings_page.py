@@ -22,6 +22,8 @@ with uvicorn's prefix, `UVICORN_` instead of `BRIDGEHEAD_`, and ours outranks it
 take `true` and `false`, lists are split at blanks, and an empty variable counts as not set. A value that
 cannot be used ends the start with exit code 3.
 
+A TIME is a number of seconds, or has a unit: `500ms`, `30s`, `2m`, `1h`.
+
 Names and defaults are uvicorn's; where they are not, ≠ says so and the reason stands below the table. The
 last column is the key that a TOML file will use.
 """
