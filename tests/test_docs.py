@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 from harness import Server, request
 
+from bridgehead.command_line import WORDS
 from bridgehead.config import OPTIONS, Config
+from bridgehead.discovery import FILES
 from bridgehead.options import Option, Shape
 from bridgehead.worker import Patience
 
@@ -65,7 +67,8 @@ def test_the_limits_page_has_uvicorns_own_defaults() -> None:
     theirs = vars(uvicorn.Config("x:app", log_config=None))
     for option, row in zip(FLAGS.values(), rows("docs/limits.md", "Options"), strict=True):
         # The command's own defaults; uvicorn's `Config` has no `app_dir`, and knows the log level as none.
-        if option.name not in {"app_dir", "log_level"}:
+        # `Config` forgets the env file once it is read.
+        if option.name not in {"app_dir", "log_level", "env_file"}:
             known = option.name in theirs
             assert row[2] == (shown(option, theirs[option.name]) if known else "no such option"), option.name
 
@@ -151,6 +154,11 @@ def test_the_shutdown_page_divides_the_time_as_the_worker_does() -> None:
     assert f"That\nis {Patience.of(Config()).whole:g} s after the signal by default" in page
 
 
+def test_the_configuration_page_names_the_files_an_application_is_found_in() -> None:
+    page = " ".join(text_of(ROOT / "docs" / "configuration.md").split())
+    assert f"the first file that is there of {', '.join(f'`{each}`' for each in FILES)}," in page
+
+
 def test_the_readme_has_the_defaults_of_ten_options() -> None:
     shown_rows = list(rows("README.md", "The options most used"))
     assert len(shown_rows) == 10
@@ -179,7 +187,7 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_option_named_exists(page: Path) -> None:
     known = {word for option in FLAGS.values() for word in option.flags.split("/")}
-    known |= {"--help", "--version"} | ABSENT
+    known |= {"--help", "--version"} | ABSENT | {word.flag for word in WORDS}
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text_of(page))) <= known
 
 
@@ -195,7 +203,7 @@ def test_every_file_function_and_test_named_exists(page: Path) -> None:
     tests = "\n".join(text_of(path) for path in [*ROOT.glob("crates/**/*.rs"), *ROOT.glob("tests/**/*.py")])
     names = {path.name for path in [*ROOT.glob("crates/*/src/*.rs"), *ROOT.glob("*/**/*.py")]}
     for file in re.findall(r"`(?:[\w-]+/)*(\w+\.(?:rs|py))\b", text):
-        assert file in names or file in {"main.py", "file.py"}, file
+        assert file in names or file == "file.py" or file in {Path(each).name for each in FILES}, file
     for place, name in re.findall(r"`(\w+)::(\w+)`", text):
         assert re.search(rf"\b(?:fn|struct|enum) {name}\b", code), f"{place}::{name}"
         assert re.search(rf"\b{place}\b", code) or f"{place}.rs" in names, place

@@ -7,11 +7,12 @@ Invariant: every text accepted here names exactly one kind of address; a port is
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from bridgehead.errors import StartError
-from bridgehead.options import whole
+from bridgehead.options import below, whole
 
-read_port = whole(0, 65535)
+_port = whole(0, 65535)
 read_descriptor = whole(0, 2**31 - 1)
 
 _HINT = "write host:port, [ipv6]:port, :port, unix:/path or fd://number"
@@ -54,6 +55,17 @@ class DescriptorAddress:
 Address = TcpAddress | UnixAddress | DescriptorAddress
 
 
+def read_port(value: object) -> int:
+    """An option's reader: a port; 0 for a free one."""
+    try:
+        return _port(value)
+    except StartError as problem:
+        hint = problem.hint
+        if isinstance(value, str) and "://" in value:
+            hint = "Kubernetes sets such variables for a service of this name: set enableServiceLinks: false"
+        raise StartError(problem.message, hint) from None
+
+
 def parse_address(written: str) -> Address:
     """Understand one `--bind`."""
     if written.startswith("unix:"):
@@ -77,6 +89,16 @@ def bindable(value: object) -> str:
         raise StartError(f"{value!r} is not an address", _HINT)
     parse_address(value)
     return value
+
+
+def bound_below(addresses: Any, folder: str) -> tuple[str, ...]:
+    """An option's anchor: Unix sockets whose paths are relative to `folder`; all else stays."""
+    return tuple(_socket_below(each, folder) for each in addresses)
+
+
+def _socket_below(address: str, folder: str) -> str:
+    found = parse_address(address)
+    return f"unix:{below(found.path, folder)}" if isinstance(found, UnixAddress) else address
 
 
 def bare_host(value: object) -> str:

@@ -18,6 +18,7 @@ from bridgehead.address import (
     UnixAddress,
     bare_host,
     bindable,
+    bound_below,
     parse_address,
     read_descriptor,
     read_port,
@@ -26,6 +27,7 @@ from bridgehead.errors import StartError
 from bridgehead.options import (
     Option,
     Shape,
+    below,
     choice,
     header,
     many,
@@ -67,6 +69,7 @@ class Config:
         read=text,
         metavar="DIR",
         unset="the current directory",
+        anchor=below,
         group="Application",
         help="look for the application here; goes first on sys.path",
     )
@@ -76,6 +79,14 @@ class Config:
         shape=Shape.FLAG,
         group="Application",
         help="TARGET is a function that returns the application",
+    )
+    env_file: str | None = option(
+        None,
+        read=maybe(text),
+        metavar="FILE",
+        anchor=below,
+        group="Application",
+        help="variables to set before the application loads, in .env form; those set already stay",
     )
     root_path: str = option(
         "",
@@ -125,6 +136,7 @@ class Config:
         8000,
         read=read_port,
         metavar="PORT",
+        also="PORT",
         group="Address",
         help="port to listen on; 0 takes a free one, and prints it",
     )
@@ -133,6 +145,7 @@ class Config:
         read=many(bindable),
         shape=Shape.LIST,
         metavar="ADDRESS",
+        anchor=bound_below,
         group="Address",
         help="instead of host and port, several times: host:port, [ipv6]:port, :port, unix:/path, fd://number",
         differs=_NEW,
@@ -141,6 +154,7 @@ class Config:
         None,
         read=maybe(text),
         metavar="PATH",
+        anchor=below,
         group="Address",
         help="listen on a Unix socket; the file left by a dead server is replaced",
     )

@@ -50,7 +50,7 @@ def load_module(wanted: Target, *, app_dir: str) -> ModuleType:
 
 def _load_file(wanted: Target, folder: str) -> ModuleType:
     """Import a file under the name its packages give it."""
-    file = next((path for path in (Path(wanted.place), Path(folder, wanted.place)) if path.is_file()), None)
+    file = next((path for path in (Path(folder, wanted.place), Path(wanted.place)) if path.is_file()), None)
     if file is None:
         path = Path(folder, wanted.place)
         near = did_you_mean(path.name, (each.name for each in path.parent.glob("*.py")))

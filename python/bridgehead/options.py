@@ -6,16 +6,21 @@ Invariant: reading is idempotent. What a reader returns it accepts again unchang
 the environment and values from Python go through the same door.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
-from typing import Any, TypeVar
+from types import UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin
 
 from bridgehead.errors import StartError, did_you_mean
+from bridgehead.quantities import Bytes
 
 T = TypeVar("T")
 Reader = Callable[[object], T]
+# Makes the path in a value absolute, for who wrote it meant it relative to a folder.
+Anchor = Callable[[Any, str], Any]
 
 # Written by the server from what really happens on the wire: a fixed value would corrupt the framing. All but
 # the length concern one connection only (RFC 9110, section 7.6.1), and `proxy-connection` is a misspelling.
@@ -61,8 +66,11 @@ class Option:
     unset: str  # how an empty default is shown
     differs: str  # what uvicorn does instead, and our reason
     flag: str
+    also: str  # a variable that whoever starts servers sets, of lower rank than ours and uvicorn's
+    anchor: Anchor | None
     name: str = ""
     default: object = None
+    types: frozenset[type] = frozenset()  # as which TOML may hold it; empty: the reader judges alone
 
     @property
     def toml_key(self) -> str:
@@ -100,6 +108,8 @@ def option(
     unset: str = "none",
     differs: str = "",
     flag: str = "",
+    also: str = "",
+    anchor: Anchor | None = None,
 ) -> T:
     """A dataclass field that is an option."""
     known = Option(
@@ -111,6 +121,8 @@ def option(
         unset=unset,
         differs=differs,
         flag=flag,
+        also=also,
+        anchor=anchor,
     )
     return field(default=default, metadata={"option": known})
 
@@ -121,8 +133,22 @@ def options_of(settings: type[Any]) -> tuple[Option, ...]:
     for each in fields(settings):
         known: Option = each.metadata["option"]
         flag = known.flag or "--" + each.name.replace("_", "-")
-        found.append(replace(known, name=each.name, default=each.default, flag=flag))
+        types = _types_in_toml(each.type)
+        found.append(replace(known, name=each.name, default=each.default, flag=flag, types=types))
     return tuple(found)
+
+
+def _types_in_toml(annotation: Any) -> frozenset[type]:
+    """What a TOML file holds for a value of this type: a number with a unit is a text there."""
+    members = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    held: dict[Any, set[type]] = {float: {float, int, str}, Bytes: {int, str}, tuple: {list}}
+    held |= {kind: {kind} for kind in (bool, int, str, list, dict)}
+    return frozenset[type]().union(*(held.get(get_origin(each) or each, set()) for each in members))
+
+
+def below(value: Any, folder: str) -> Any:
+    """An `Anchor`: a path that is relative to `folder`."""
+    return os.path.normpath(os.path.join(folder, value)) if isinstance(value, str) else value
 
 
 def text(value: object) -> str:

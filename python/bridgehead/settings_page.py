@@ -1,6 +1,6 @@
 """Writes docs/settings.md: `python -m bridgehead.settings_page > docs/settings.md`.
 
-Not a source of anything: each word of the page is in `config.py`.
+Not a source of anything: what is said of an option is in `config.py`.
 
 Invariant: the same options make the same bytes, so that a test can compare the page with the file.
 """
@@ -8,6 +8,7 @@ Invariant: the same options make the same bytes, so that a test can compare the 
 import sys
 from itertools import groupby
 
+from bridgehead.command_line import WORDS
 from bridgehead.config import OPTIONS
 from bridgehead.options import Option, Shape
 from bridgehead.sources import OUR_PREFIX
@@ -17,15 +18,13 @@ _OPENING = """\
 
 <!-- Generated from python/bridgehead/config.py by `python -m bridgehead.settings_page`. Do not edit. -->
 
-A flag outranks the environment, and the environment outranks the default. Each variable is also understood
-with uvicorn's prefix, `UVICORN_` instead of `BRIDGEHEAD_`, and ours outranks it. In the environment switches
-take `true` and `false`, lists are split at blanks, and an empty variable counts as not set. A value that
-cannot be used ends the start with exit code 3.
-
-A TIME is a number of seconds, or has a unit: `500ms`, `30s`, `2m`, `1h`.
+A flag outranks the environment, the environment outranks the configuration file, and that outranks the
+default: [configuration.md](configuration.md) has the rest of the rules. Each variable is also understood with
+uvicorn's prefix, `UVICORN_` instead of `BRIDGEHEAD_`, and ours outranks it. A TIME is a number of seconds, or
+has a unit: `500ms`, `30s`, `2m`, `1h`. A value that cannot be used ends the start with exit code 3.
 
 Names and defaults are uvicorn's; where they are not, ≠ says so and the reason stands below the table. The
-last column is the key that a TOML file will use.
+last column is the key in a TOML file.
 """
 
 
@@ -34,7 +33,14 @@ def render() -> str:
     parts = [_OPENING]
     for group, members in groupby(OPTIONS, key=lambda option: option.group):
         parts.append(_section(group, list(members)))
-    return "\n".join(parts)
+    return "\n".join([*parts, _words()])
+
+
+def _words() -> str:
+    """What may be written beside the settings."""
+    head = ("| word | what it does |", "|---|---|")
+    rows = [f"| `{f'{word.flag} {word.metavar}'.strip()}` | {word.help} |" for word in WORDS]
+    return "\n".join(["## Reading and showing them", "", *head, *rows, ""])
 
 
 _HEAD = ("| option | default | what it does | environment | TOML |", "|---|---|---|---|---|")

@@ -1,6 +1,6 @@
-"""Where the values of options come from, and who outranks whom: flags, `BRIDGEHEAD_*`, `UVICORN_*`, defaults.
+"""Where the values of options come from, and who outranks whom: of several layers, the highest.
 
-Not the command line's grammar: `cli.py` hands over what was written there as one more source.
+Not who reads which layer (`settings.py`): each hands over what was written there, unread.
 
 Invariant: an address given by a higher source is never mixed with one of another kind from a lower source.
 """
@@ -11,14 +11,15 @@ from typing import Any
 
 from bridgehead.config import OPTIONS, Config
 from bridgehead.errors import StartError, nearest
+from bridgehead.options import Option
 
 OUR_PREFIX = "BRIDGEHEAD_"
 UVICORN_PREFIX = "UVICORN_"
+CONFIG_VARIABLE = OUR_PREFIX + "CONFIG"
 
 # What uvicorn takes from the environment besides our options. (A name that neither knows is a mistake.)
 _UVICORN_ONLY = frozenset(
     [
-        "ENV_FILE",
         "FORWARDED_ALLOW_IPS",
         "H11_MAX_INCOMPLETE_EVENT_SIZE",
         "HTTP",
@@ -66,34 +67,39 @@ class Given:
 
     value: object
     source: str
+    folder: str = ""  # what its paths are relative to; the current directory if empty
 
 
-def resolve(layers: Iterable[Mapping[str, Given]]) -> Config:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """A configuration, and where each value that is no default was given."""
+
+    config: Config
+    origins: Mapping[str, Given]
+
+
+def resolve(layers: Iterable[Mapping[str, Given]]) -> Resolved:
     """Make one configuration from sources, the highest first."""
     given: dict[str, Given] = {}
     for layer in layers:
         _refuse_contradictions(layer)
         replaced = frozenset[str]().union(*(_REPLACES.get(name, frozenset()) for name in given))
         given = {name: each for name, each in layer.items() if name not in replaced} | given
-    values: dict[str, Any] = {}
-    for option in OPTIONS:
-        if option.name in given:
-            each = given[option.name]
-            try:
-                values[option.name] = option.read(each.value)
-            except StartError as problem:
-                raise problem.within(each.source) from None
-    return Config(**values)
+    app = given.get("app")
+    if app is not None and app.folder and "app_dir" not in given:
+        given["app_dir"] = Given(value=app.folder, source=app.source)
+    values = {option.name: _value(option, given[option.name]) for option in OPTIONS if option.name in given}
+    return Resolved(config=Config(**values), origins=given)
 
 
 def environment(environ: Mapping[str, str], prefix: str) -> dict[str, Given]:
     """The options that the environment sets under one prefix. An empty variable is not set, as in click."""
-    names = {option.name: option.environment_name(prefix) for option in OPTIONS}
-    return {
-        option: Given(value=environ[variable], source=variable)
-        for option, variable in names.items()
-        if environ.get(variable)
-    }
+    return _set({option.name: option.environment_name(prefix) for option in OPTIONS}, environ)
+
+
+def environment_of_others(environ: Mapping[str, str]) -> dict[str, Given]:
+    """The options that the environment sets under names that are neither ours nor uvicorn's, as `PORT`."""
+    return _set({option.name: option.also for option in OPTIONS if option.also}, environ)
 
 
 def strays(environ: Mapping[str, str]) -> list[str]:
@@ -103,8 +109,14 @@ def strays(environ: Mapping[str, str]) -> list[str]:
         _stray(prefix, name, known)
         for prefix in (OUR_PREFIX, UVICORN_PREFIX)
         for name in _names(environ, prefix)
-        if name not in known
+        if name not in known and prefix + name != CONFIG_VARIABLE
     ]
+
+
+def is_uvicorns(name: str) -> bool:
+    """Whether it is a setting that only uvicorn has."""
+    variable = name.replace("-", "_").upper()
+    return variable in _UVICORN_ONLY or variable.startswith(_TLS)
 
 
 def refuse_plaintext(environ: Mapping[str, str]) -> None:
@@ -114,6 +126,22 @@ def refuse_plaintext(environ: Mapping[str, str]) -> None:
             if name.startswith(_TLS):
                 hint = "unset it, and let a proxy in front do the TLS"
                 raise StartError(f"{prefix}{name} asks for TLS, which is not there yet", hint)
+
+
+def _set(variables: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, Given]:
+    return {
+        option: Given(value=environ[variable], source=variable)
+        for option, variable in variables.items()
+        if environ.get(variable)
+    }
+
+
+def _value(option: Option, given: Given) -> Any:
+    try:
+        value = option.read(given.value)
+    except StartError as problem:
+        raise problem.within(given.source) from None
+    return option.anchor(value, given.folder) if option.anchor and given.folder else value
 
 
 def _names(environ: Mapping[str, str], prefix: str) -> list[str]:

@@ -90,11 +90,29 @@ class Patience:
 
 def run(config: Config) -> int:
     """Serve until told to stop; the exit code."""
+    return _in_a_loop(config, lambda loop, selector: _Worker(config, loop, selector).serve())
+
+
+def check(config: Config) -> int:
+    """Load the application as `run` does, and nothing more; the exit code."""
+
+    async def load_it() -> int:
+        name = load(config.app, factory=config.factory, app_dir=config.app_dir).name
+        log.logger().info("%s loads, and the settings are valid.", name)
+        return 0
+
+    return _in_a_loop(config, lambda *_: load_it())
+
+
+def _in_a_loop(
+    config: Config,
+    work: Callable[[asyncio.AbstractEventLoop, "FusedSelector | None"], Coroutine[Any, Any, int]],
+) -> int:
     selector = _new_selector(config)
     loop = asyncio.SelectorEventLoop(selector) if selector else _new_loop(config.loop)
     try:
         asyncio.set_event_loop(loop)
-        return loop.run_until_complete(_Worker(config, loop, selector).serve())
+        return loop.run_until_complete(work(loop, selector))
     finally:
         _close(loop)
 

@@ -98,7 +98,7 @@ class Server:
         inherited = {
             name: value
             for name, value in os.environ.items()
-            if not name.startswith(("BRIDGEHEAD_", "UVICORN_", "PYTEST_"))
+            if not name.startswith(("BRIDGEHEAD_", "UVICORN_", "PYTEST_")) and name != "PORT"
         }
         self._environment = {**inherited, "PYTHONUNBUFFERED": "1", **(env or {})}
         self._cwd = cwd
