@@ -44,19 +44,18 @@ def _serve(argv: Sequence[str]) -> int:
     line = read_command_line(argv)
     folder = _folder()
     settings = read_settings(line.given, os.environ, folder, line.config).with_application(folder)
+    os.environ.update({name: each.value for name, each in settings.variables.items()})
+    _tell(settings, line.task)
     if line.task in (Task.PRINT, Task.PRINT_TOML):
         from bridgehead.print_config import as_file, as_table
 
         text = as_file(settings) if line.task is Task.PRINT_TOML else as_table(settings)
         sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
         return 0
-    config = settings.config
-    os.environ.update({name: each.value for name, each in settings.variables.items()})
-    _tell(settings)
 
     from bridgehead.worker import check, run
 
-    return check(config) if line.task is Task.CHECK else run(config)
+    return (check if line.task is Task.CHECK else run)(settings.config)
 
 
 def _folder() -> Path:
@@ -66,13 +65,14 @@ def _folder() -> Path:
         raise StartError("the current directory is not there any more", "change to one that is") from None
 
 
-def _tell(settings: Settings) -> None:
+def _tell(settings: Settings, task: Task) -> None:
+    """What was read; who prints the settings sees that, but not what set nothing."""
     from bridgehead import log
 
     log.configure(level=settings.config.log_level, use_colors=settings.config.use_colors)
     for sentence in strays(os.environ):
         log.logger().warning("%s", sentence)
-    for sentence in settings.notes():
+    for sentence in settings.notes() if task in (Task.SERVE, Task.CHECK) else ():
         log.logger().info("%s", sentence)
 
 

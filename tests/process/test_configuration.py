@@ -424,7 +424,10 @@ def test_the_command_prints_to_stdout_and_loads_nothing(folder: Path) -> None:
         "",
         ["app", '"main.py"', "found", "in", str(folder)],
     )
-    printed = run("--print-config", "--toml", cwd=folder, env={"BRIDGEHEAD_BACKLOG": "7"})
+    printed = run(
+        "--print-config", "--toml", cwd=folder, env={"BRIDGEHEAD_BACKLOG": "7", "UVICORN_PROT": "1"}
+    )
+    assert printed.stderr == "WARNING:  UVICORN_PROT is not a setting; did you mean UVICORN_PORT?\n"
     assert tomllib.loads(printed.stdout)["backlog"] == 7
     assert tomllib.loads(printed.stdout)["app-dir"] == str(folder)
 
