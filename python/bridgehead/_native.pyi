@@ -2,7 +2,7 @@
 
 import asyncio
 import contextvars
-from collections.abc import Callable, Coroutine, MutableMapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Protocol, final
 
 __version__: str
@@ -12,8 +12,6 @@ class MisuseError(RuntimeError): ...
 
 @final
 class Http:
-    def receive(self) -> Coroutine[Any, Any, MutableMapping[str, Any]]: ...
-    def send(self, message: MutableMapping[str, Any]) -> Coroutine[Any, Any, None]: ...
     def settle(self) -> str | None: ...
     @property
     def gone(self) -> bool: ...

@@ -6,22 +6,26 @@ Invariant: nothing that an application raises goes further than here; only a can
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from bridgehead import forks, log
 from bridgehead._native import ClientDisconnected, Http
 
 Application = Callable[..., Awaitable[None]]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 # Frameworks turn our exception into one of their own, Starlette into `ClientDisconnect`.
 _DEPARTURES = frozenset({"ClientDisconnect", "ClientDisconnected"})
 
 
-async def answer(application: Application, scope: dict[str, Any], http: Http) -> None:
+async def answer(
+    application: Application, scope: dict[str, Any], receive: Receive, send: Send, http: Http
+) -> None:
     """Run the application for one request."""
     try:
-        await application(scope, http.receive, http.send)
+        await application(scope, receive, send)
     except BaseException as error:  # uvicorn catches SystemExit here too: a request ends no server
         forks.end_child(error)
         if is_cancellation(error):

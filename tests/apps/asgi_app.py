@@ -9,9 +9,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import contextvars
+import functools
+import inspect
+import json
 import os
 import sys
 import time
+import weakref
 from collections.abc import AsyncIterator, Iterable
 from typing import Any
 from urllib.parse import unquote
@@ -825,3 +829,31 @@ async def stream_until_shutdown(scope: Scope, receive: Receive, send: Send) -> N
     await more(send, b"" if shutdown["is_set"]() else b"not yet")
     await shutdown["wait"]()
     await end(send, b"it has begun" if shutdown["is_set"]() else b"")
+
+
+@routes.at("callables")
+async def show_the_callables(scope: Scope, receive: Receive, send: Send) -> None:
+    """What those who ask before they call find out about `receive` and `send`."""
+    shown = {}
+    for name, function in (("receive", receive), ("send", send)):
+        shown[name] = {
+            "inspect": inspect.iscoroutinefunction(function),
+            "asyncio": asyncio.iscoroutinefunction(function),
+            "partial": inspect.iscoroutinefunction(functools.partial(function)),
+            "name": getattr(function, "__name__", None),
+            "signature": str(inspect.signature(function)),
+            "awaitable": inspect.isawaitable(function),
+            "weak": weakref.ref(function)() is function,
+        }
+    wrong = []
+    calls: list[tuple[Any, tuple[object, ...], dict[str, object]]]
+    calls = [(receive, (1,), {}), (send, (), {}), (send, ({}, {}), {}), (send, (), {"event": {}})]
+    for function, arguments, named in calls:
+        try:
+            function(*arguments, **named)
+        except TypeError:
+            wrong.append("TypeError")
+    named = {"message": {"type": "http.response.start", "status": 200, "headers": []}}
+    await send(**named)  # type: ignore[call-arg]
+    body = json.dumps({**shown, "wrong": wrong}).encode()
+    await functools.partial(send, {"type": "http.response.body", "body": body})()

@@ -126,3 +126,18 @@ def test_warnings_as_errors_find_nothing_to_say(loop: str) -> None:
             server.ask("/context/x", method="POST", body=b"x")
         server.stop()
         assert "Warning" not in server.stderr
+
+
+@pytest.mark.parametrize("name", ["receive", "send"])
+def test_receive_and_send_are_coroutine_functions_to_whoever_asks(server: Server, name: str) -> None:
+    shown = server.ask("/callables").json()
+    assert shown[name] == {
+        "inspect": True,
+        "asyncio": True,
+        "partial": True,
+        "name": name,
+        "signature": "()" if name == "receive" else "(message)",
+        "awaitable": False,
+        "weak": True,
+    }
+    assert shown["wrong"] == ["TypeError"] * 4

@@ -16,6 +16,7 @@ use pyo3::prelude::*;
 use slab::Slab;
 use tokio::runtime::Handle;
 
+use crate::function::{ReceiveFunction, SendFunction};
 use crate::http::Http;
 use crate::http_state::State;
 use crate::inbox::{Event, Inbox};
@@ -246,7 +247,9 @@ impl Bridge {
             *place = Some(http.clone_ref(py));
         }
         let started = (|| {
-            let arguments = (&this.callables.application, scope, &http);
+            let receive = ReceiveFunction::new(http.clone_ref(py));
+            let send = SendFunction::new(http.clone_ref(py));
+            let arguments = (&this.callables.application, scope, receive, send, &http);
             let coroutine = this.callables.answer.bind(py).call1(arguments)?;
             this.stepper.start(coroutine, ffi::copy_of(this.context.bind(py))?)
         })();

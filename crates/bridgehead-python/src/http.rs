@@ -15,7 +15,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use pyo3::{PyTraverseError, PyVisit};
 
-use crate::awaitable::{Receive, Send};
 use crate::budget::MESSAGES;
 use crate::drain::Bridge;
 use crate::file_send::FileSend;
@@ -266,16 +265,6 @@ fn disconnect_message(py: Python<'_>) -> PyResult<Py<PyAny>> {
 
 #[pymethods]
 impl Http {
-    /// ASGI's `receive`.
-    fn receive(slf: Py<Self>) -> Receive {
-        Receive::new(slf)
-    }
-
-    /// ASGI's `send`.
-    fn send(slf: Py<Self>, message: Py<PyAny>) -> Send {
-        Send::new(slf, message)
-    }
-
     /// The application has returned. Says what its response lacks, if a client was there to miss it.
     fn settle(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
         self.flush();

@@ -13,6 +13,7 @@ mod driver;
 mod ffi;
 mod file_send;
 mod forked;
+mod function;
 mod fused;
 mod http;
 mod http_file;

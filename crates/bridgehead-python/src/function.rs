@@ -1,0 +1,98 @@
+//! What an application gets as `receive` and `send`: functions, and coroutine functions to whoever asks.
+//!
+//! What a call of them does is `awaitable`'s. A method of `Http` would do as well, but for those who ask first:
+//! `inspect.iscoroutinefunction` takes nothing written in C for one, unless it has all that a Python function has.
+//!
+//! They come from free lists, so the collector does not know them. It need not: what an exchange refers to is let go of
+//! when the application returns.
+//!
+//! Invariant: the code that they show has their signature, and never runs.
+
+use std::ffi::CStr;
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::awaitable::{Receive, Send};
+use crate::http::Http;
+
+/// ASGI's `receive`.
+#[pyclass(frozen, weakref, freelist = 64, name = "receive", module = "bridgehead._native")]
+pub(crate) struct ReceiveFunction(Py<Http>);
+
+/// ASGI's `send`.
+#[pyclass(frozen, weakref, freelist = 64, name = "send", module = "bridgehead._native")]
+pub(crate) struct SendFunction(Py<Http>);
+
+impl ReceiveFunction {
+    pub(crate) fn new(http: Py<Http>) -> Self {
+        Self(http)
+    }
+}
+
+impl SendFunction {
+    pub(crate) fn new(http: Py<Http>) -> Self {
+        Self(http)
+    }
+}
+
+/// The code of a coroutine function that is defined like this.
+fn code_of(py: Python<'_>, name: &str, definition: &CStr) -> PyResult<Py<PyAny>> {
+    let scope = PyDict::new(py);
+    py.run(definition, Some(&scope), None)?;
+    Ok(scope.as_any().get_item(name)?.getattr("__code__")?.unbind())
+}
+
+#[pymethods]
+impl ReceiveFunction {
+    #[classattr]
+    fn __code__(py: Python<'_>) -> PyResult<Py<PyAny>> {
+        code_of(py, "receive", c"async def receive(): ...")
+    }
+
+    #[classattr]
+    fn __defaults__(py: Python<'_>) -> Py<PyAny> {
+        py.None()
+    }
+
+    #[classattr]
+    fn __kwdefaults__(py: Python<'_>) -> Py<PyAny> {
+        py.None()
+    }
+
+    #[getter]
+    fn __name__(&self) -> &'static str {
+        "receive"
+    }
+
+    fn __call__(&self, py: Python<'_>) -> Receive {
+        Receive::new(self.0.clone_ref(py))
+    }
+}
+
+#[pymethods]
+impl SendFunction {
+    #[classattr]
+    fn __code__(py: Python<'_>) -> PyResult<Py<PyAny>> {
+        code_of(py, "send", c"async def send(message): ...")
+    }
+
+    #[classattr]
+    fn __defaults__(py: Python<'_>) -> Py<PyAny> {
+        py.None()
+    }
+
+    #[classattr]
+    fn __kwdefaults__(py: Python<'_>) -> Py<PyAny> {
+        py.None()
+    }
+
+    #[getter]
+    fn __name__(&self) -> &'static str {
+        "send"
+    }
+
+    fn __call__(&self, py: Python<'_>, message: Py<PyAny>) -> Send {
+        Send::new(self.0.clone_ref(py), message)
+    }
+}
