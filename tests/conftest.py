@@ -11,13 +11,14 @@ import os
 import pytest
 from harness import HAS_FUSED, UVICORN, uvloop_is_installed
 
-INSTALLED = {"asyncio": True, "uvloop": uvloop_is_installed(), "fused": HAS_FUSED}
+UVLOOP = uvloop_is_installed()
+INSTALLED = {"asyncio": True, "uvloop": UVLOOP, "fused": HAS_FUSED, "fused-uvloop": HAS_FUSED and UVLOOP}
 LOOPS = [name for name, is_there in INSTALLED.items() if is_there]
 if wanted := os.environ.get("BRIDGEHEAD_TEST_LOOPS"):
     # CI takes some of the loops on some Pythons. One that is not there fails, instead of running nothing.
     LOOPS = wanted.split(",")
-# Coroutines driven by Rust, on each loop but the fused one, which is asyncio's too: named as more loops.
-RUST_LOOPS = [] if UVICORN else [f"{name}-rust" for name in LOOPS if name != "fused"]
+# Coroutines driven by Rust, on each loop but the fused ones, which are the same loops: named as more loops.
+RUST_LOOPS = [] if UVICORN else [f"{name}-rust" for name in LOOPS if "fused" not in name]
 STEPPERS = os.environ.get("BRIDGEHEAD_TEST_STEPPERS", "asyncio,rust").split(",")
 # Where handlers meet tasks; elsewhere a second stepper would test the same again.
 MEETS_TASKS = ("asgi", "bridge")
@@ -53,6 +54,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="module")
 def loop(request: pytest.FixtureRequest) -> str:
-    """Each event loop that is installed, asyncio's in the fused runtime, and those with Rust's drive."""
+    """Each event loop that is installed, in both runtimes, and those with Rust's drive."""
     name: str = request.param
     return name

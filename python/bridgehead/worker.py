@@ -63,7 +63,7 @@ class Options:
     default_headers: tuple[tuple[bytes, bytes], ...]
     access_log: int | None
     access_colours: bool
-    selector: int | None
+    runtime: int | str
     request_task: Chosen | None
 
 
@@ -108,8 +108,7 @@ def _in_a_loop(
     config: Config,
     work: Callable[[asyncio.AbstractEventLoop, "FusedSelector | None"], Coroutine[Any, Any, int]],
 ) -> int:
-    selector = _new_selector(config)
-    loop = asyncio.SelectorEventLoop(selector) if selector else _new_loop(config.loop)
+    loop, selector = _new_loop(config)
     try:
         asyncio.set_event_loop(loop)
         return loop.run_until_complete(work(loop, selector))
@@ -166,6 +165,9 @@ class _Worker:
                 each.socket.close()
             if self._selector is not None:
                 self._selector.attach(self._loop, server.turner)
+            if server.fallback is not None:
+                reason = "The network has a thread of its own, since it cannot be turned under uvloop: %s."
+                log.logger().warning(reason, server.fallback)
             log.serving(each.label for each in bound)
             await self._stop.wait()
             await self._end(server)
@@ -219,6 +221,12 @@ class _Worker:
             shutdown={"wait": self._stop.wait, "is_set": self._stop.is_set},
         )
 
+    def _runtime(self) -> int | str:
+        """Who turns the network; Rust knows these words."""
+        if self._selector is not None:
+            return self._selector.fileno()
+        return "nested" if self._config.runtime == "fused" else "threaded"
+
     def _options(self, bound: list[Bound], lifespan: Lifespan, tasks: Chosen | None) -> Options:
         config = self._config
         headers = config.headers
@@ -236,36 +244,34 @@ class _Worker:
             date_header=config.date_header,
             default_headers=headers,
             request_task=tasks,
-            selector=None if self._selector is None else self._selector.fileno(),
+            runtime=self._runtime(),
             access_log=1 if wants_log else None,
             access_colours=terminal if config.use_colors is None else config.use_colors,
         )
 
 
-def _new_selector(config: Config) -> "FusedSelector | None":
-    """The fused runtime's, if that is wanted. Imported only then: other systems have no epoll."""
-    if config.runtime != "fused":
-        return None
-    hint = "use --loop asyncio on Linux, or --runtime threaded"
-    if sys.platform != "linux" or config.loop == "uvloop":
-        raise StartError("the fused runtime needs asyncio's own loop on Linux", hint)
-    from bridgehead.selector import FusedSelector
-
-    return FusedSelector()
-
-
-def _new_loop(wanted: str) -> asyncio.AbstractEventLoop:
-    if wanted != "asyncio":
+def _new_loop(config: Config) -> "tuple[asyncio.AbstractEventLoop, FusedSelector | None]":
+    """The loop that was asked for; with its selector, if the fused runtime is that."""
+    fused = config.runtime == "fused"
+    if fused and sys.platform != "linux":
+        raise StartError("the fused runtime needs Linux", "use --runtime threaded")
+    if config.loop != "asyncio":
         try:
             import uvloop
         except ImportError:
-            if wanted == "uvloop":
+            if config.loop == "uvloop":
                 raise StartError(
                     "uvloop is not installed", "try `pip install uvloop`, or --loop auto"
                 ) from None
         else:
-            return uvloop.new_event_loop()
-    return asyncio.new_event_loop()
+            return uvloop.new_event_loop(), None
+    if not fused:
+        return asyncio.new_event_loop(), None
+    # Not before: other systems have no epoll.
+    from bridgehead.selector import FusedSelector
+
+    selector = FusedSelector()
+    return asyncio.SelectorEventLoop(selector), selector
 
 
 def _close(loop: asyncio.AbstractEventLoop) -> None:

@@ -24,6 +24,7 @@ async def block_between_pieces(scope: Scope, receive: Receive, send: Send) -> No
     await send(START)
     for number in range(3):
         await send({"type": "http.response.body", "body": b"piece %d" % number, "more_body": True})
+        routes.note("sent", time.monotonic())
         time.sleep(float(option(scope, "seconds")))
     await send({"type": "http.response.body"})
 

@@ -79,6 +79,19 @@ def usual(client: Client, target: str) -> float:
     return statistics.median(took)
 
 
+def test_an_idle_server_does_not_run(server: Server) -> None:
+    with server.connect() as client:
+        client.ask("/hello")
+        deadline = time.monotonic() + 20
+        before: dict[str, int] = {}
+        now = server.threads_runtime()
+        while before != now:
+            assert time.monotonic() < deadline, (before, now)
+            time.sleep(0.5)  # not for readiness: an idle while is what is looked for
+            before, now = now, server.threads_runtime()
+        client.assert_open()
+
+
 def test_a_suspended_request_is_woken_at_once(server: Server) -> None:
     took = []
     with server.connect() as client:

@@ -31,9 +31,12 @@ T = TypeVar("T")
 APPS = Path(__file__).resolve().parent.parent / "apps"
 UVICORN = os.environ.get("BRIDGEHEAD_TEST_SERVER") == "uvicorn"
 
-# Tests name it as if it were one more loop.
+# Tests name it as if it were two more loops.
 HAS_FUSED = not UVICORN and sys.platform == "linux"
-FUSED = ("asyncio", "--runtime", "fused")
+FUSED = {
+    "fused": ("asyncio", "--runtime", "fused"),
+    "fused-uvloop": ("uvloop", "--runtime", "fused"),
+}
 # So they do with coroutines driven by Rust: "uvloop-rust" is `--loop uvloop --task-impl rust`.
 RUST = "-rust"
 
@@ -61,7 +64,7 @@ def has_ipv6() -> bool:
 def _written_out(option: str) -> tuple[str, ...]:
     """What the harness's names of loops stand for."""
     loop = option.removesuffix(RUST)
-    written = FUSED if loop == "fused" else (loop,)
+    written = FUSED.get(loop, (loop,))
     return (*written, "--task-impl", "rust") if loop != option else written
 
 
@@ -256,6 +259,12 @@ class Server:
         peak = re.search(r"VmHWM:\s+(\d+) kB", status)
         assert peak is not None
         return int(peak[1]) * 1024
+
+    def threads_runtime(self) -> dict[str, int]:
+        """Nanoseconds that each thread has run; the control thread looks around once in a second."""
+        threads = list(Path(f"/proc/{self.pid}/task").iterdir())
+        ran = {each: int((each / "schedstat").read_text().split()[0]) for each in threads}
+        return {each.name: ran[each] for each in threads if "-cont" not in (each / "comm").read_text()}
 
     def open_files(self) -> int:
         return len(list(Path(f"/proc/{self.pid}/fd").iterdir()))

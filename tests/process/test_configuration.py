@@ -470,7 +470,6 @@ def test_a_check_loads_the_application_and_neither_binds_nor_starts_it(folder: P
         (["broken"], "broken raised ZeroDivisionError while it was imported"),
         (["main", "--prot", "1"], "there is no option '--prot'"),
         (["main", "--env-file", "nowhere"], "nowhere cannot be read: no such file or directory"),
-        (["main", "--loop", "uvloop", "--runtime", "fused"], "the fused runtime needs asyncio's own loop"),
     ],
 )
 def test_a_check_that_fails_ends_as_the_start_would(words: list[str], message: str, folder: Path) -> None:

@@ -22,7 +22,7 @@ use crate::socket::Socket;
 /// EMFILE clears only when a connection ends, so wait instead of spinning.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The shortest time that Tokio tells apart: its driver has been asked meanwhile.
+/// A deadline passes after the driver was asked, however near it is.
 const DRIVER_TURN: Duration = Duration::from_millis(1);
 
 /// What every connection of a worker shares.
@@ -66,7 +66,7 @@ async fn accept(listener: Open, worker: Worker) {
         };
         match accepted {
             Ok(client) => take_in(client, &worker),
-            Err(error) if is_shortage(&error) => tokio::time::sleep(PAUSE).await,
+            Err(error) if is_shortage(&error) => worker.executor.sleep(PAUSE).await,
             // Any other error is of that one client, which has gone again.
             Err(_) => {}
         }
@@ -74,15 +74,15 @@ async fn accept(listener: Open, worker: Worker) {
     listener.shut_gate();
     // What the kernel has already greeted for us would be reset by closing the listener. Tokio has heard of it once
     // its driver had a turn.
-    driver_turn().await;
+    driver_turn(&worker.executor).await;
     while let Some(Ok(client)) = waiting(&listener).await {
         take_in(client, &worker);
     }
 }
 
 /// Until Tokio's driver has had a turn. Not `yield_now`: what that puts off is lost when whoever turns Tokio stops.
-pub(crate) async fn driver_turn() {
-    tokio::time::sleep(DRIVER_TURN).await;
+pub(crate) async fn driver_turn(executor: &Executor) {
+    executor.sleep(DRIVER_TURN).await;
 }
 
 fn is_shortage(error: &io::Error) -> bool {

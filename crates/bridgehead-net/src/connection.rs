@@ -17,23 +17,24 @@ use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use tokio::time::{Instant, Sleep, sleep_until};
 
 use crate::accept::{Worker, driver_turn};
 use crate::access::Record;
 use crate::client_half::{Encore, Witness};
 use crate::config::Config;
 use crate::exchange::After;
+use crate::executor::Executor;
 use crate::peer::Peer;
 use crate::refusal;
 use crate::service;
 use crate::shutdown::Stage;
 use crate::socket::{Io, Sight, Socket};
+use crate::timers::Sleep;
 
 /// What hyper reads ahead and keeps for writing; a head may be up to about twice as long, as a read can add as much
 /// again. Its own 400 KiB would let ten thousand slow clients hold 4 GB.
@@ -95,11 +96,12 @@ enum Event {
 pub(crate) async fn run(socket: Socket, peer: Arc<Peer>, worker: Worker) {
     let line = Arc::new(Line::new(socket, peer, &worker.config));
     let mut watch = worker.watch.clone();
+    let executor = worker.executor.clone();
     let protocol = protocol(&worker.config);
     let service = service_fn(|request| service::answer(Arc::clone(&line), worker.clone(), request));
     let mut http = pin!(protocol.serve_connection(TokioIo::new(Io(Arc::clone(&line.socket))), service));
-    let mut timer = pin!(sleep_until(Instant::now() + line.config.first_request));
-    let mut ready_to_drain = pin!(line.ready_to_drain());
+    let mut timer = pin!(executor.sleep(line.config.first_request));
+    let mut ready_to_drain = pin!(line.ready_to_drain(&executor));
     let mut drain = Drain::Unasked;
     let mut asked = false;
     loop {
@@ -257,18 +259,22 @@ impl Line {
     }
 
     /// Idle connections are ready once their last bytes had a chance to be read, fresh ones after a grace.
-    async fn ready_to_drain(&self) {
+    async fn ready_to_drain(&self, executor: &Executor) {
         if self.is_fresh() {
-            let mut grace = pin!(sleep_until(Instant::now() + FRESH_GRACE));
+            let mut grace = pin!(executor.sleep(FRESH_GRACE));
             poll_fn(|cx| if self.is_fresh() { grace.as_mut().poll(cx) } else { Poll::Ready(()) }).await;
         } else {
-            driver_turn().await;
+            driver_turn(executor).await;
         }
     }
 }
 
-/// One timer for the whole connection, moved on only when it fires: a request costs it nothing.
+/// One timer for the whole connection, moved on only when it fires: a request costs it nothing. It is moved back once,
+/// since a first request may have longer than the next ones.
 fn poll_deadline(mut timer: Pin<&mut Sleep>, deadline: Instant, cx: &mut Context<'_>) -> Poll<Event> {
+    if timer.deadline() > deadline {
+        timer.as_mut().reset(deadline);
+    }
     loop {
         if timer.as_mut().poll(cx).is_pending() {
             return Poll::Pending;

@@ -1,9 +1,9 @@
-//! Runs the network's tasks wherever it is polled, and knows when none of them is ready.
+//! Runs the network's tasks wherever it is polled, and knows when none of them is ready, and when the next one will be.
 //!
 //! Tokio's own scheduler does not say when it is idle, and pays a system call for each wake from a thread that is not
 //! its own. Here a wake is a push; whoever polls, or has gone to wait for Tokio's driver, is told once.
 //!
-//! Not a driver: sockets and timers are Tokio's, so it has to be polled inside its runtime.
+//! Not a driver: sockets are Tokio's, so it has to be polled inside its runtime.
 //!
 //! Invariant: a task is in the queue at most once, and a panic ends the task it came from and nothing else.
 
@@ -14,18 +14,33 @@ use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Wake, Waker};
+use std::time::{Duration, Instant};
 
-/// Task polls before the driver has its turn.
+use crate::timers::{Sleep, Timers};
+
+/// Task polls before somebody else has its turn.
 pub const POLLS: u32 = 64;
+
+/// How long tasks are polled before somebody else has its turn.
+const SHARE: Duration = Duration::from_millis(1);
 
 /// The tasks of one worker's network. Clones are the same.
 #[derive(Clone, Debug, Default)]
 pub struct Executor(Arc<Shared>);
 
+impl PartialEq for Executor {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Executor {}
+
 #[derive(Debug, Default)]
 struct Shared {
     // Pushed to by whoever wakes a task, which may be any thread; emptied by whoever polls.
     queue: Mutex<Queue>,
+    timers: Timers,
 }
 
 #[derive(Debug, Default)]
@@ -65,25 +80,72 @@ impl Executor {
         self.0.push(Arc::new(task));
     }
 
-    /// Polls at most `polls` ready tasks.
+    /// Polls at most `polls` ready tasks, for a millisecond at most.
     #[must_use]
     pub fn run(&self, polls: u32) -> Round {
-        for _ in 0..polls {
-            let Some(task) = self.0.lock().ready.pop_front() else { return Round::Idle };
+        let Some(mut task) = self.0.next() else { return Round::Idle };
+        let until = Instant::now() + SHARE;
+        for _ in 1..polls {
             task.poll();
+            if Instant::now() >= until {
+                return if self.is_ready() { Round::Cut } else { Round::Idle };
+            }
+            match self.0.next() {
+                Some(next) => task = next,
+                None => return Round::Idle,
+            }
         }
-        if self.0.lock().ready.is_empty() { Round::Idle } else { Round::Cut }
+        task.poll();
+        if self.is_ready() { Round::Cut } else { Round::Idle }
+    }
+
+    /// Whether a task is ready.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        !self.0.lock().ready.is_empty()
+    }
+
+    /// The first deadline of a task.
+    #[must_use]
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.0.timers.next()
+    }
+
+    /// Wakes the tasks whose deadline has passed. To be called once Tokio's driver has been asked.
+    pub fn fire(&self) {
+        self.0.timers.fire();
+    }
+
+    /// Waits for an instant, in a task of this executor.
+    pub(crate) fn sleep_until(&self, deadline: Instant) -> Sleep {
+        self.0.timers.sleep_until(deadline)
+    }
+
+    /// Waits, in a task of this executor.
+    pub(crate) fn sleep(&self, time: Duration) -> Sleep {
+        self.sleep_until(Instant::now() + time)
+    }
+
+    /// Lets go of the tasks that are left: nobody runs them any more.
+    pub fn abandon(&self) {
+        let left = std::mem::take(&mut self.0.lock().ready);
+        drop(left);
+        self.0.timers.clear();
     }
 
     /// Runs tasks, and waits for more, until `end` does.
     pub async fn drive(&self, end: impl Future<Output = ()>) {
         let mut end = pin!(end);
+        let mut alarm = Alarm::default();
         poll_fn(|cx| {
+            // Tokio has asked its driver since the last time, but for the first, when nobody sleeps yet.
+            self.fire();
             let round = self.run(POLLS);
             if end.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(());
             }
-            if round == Round::Cut || self.poll_work(cx).is_ready() {
+            let late = alarm.poll(self.next_deadline(), cx).is_ready();
+            if round == Round::Cut || self.poll_work(cx).is_ready() || late {
                 // The driver has its turn in between.
                 cx.waker().wake_by_ref();
             }
@@ -117,6 +179,10 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn next(&self) -> Option<Arc<Task>> {
+        self.lock().ready.pop_front()
+    }
+
     fn push(&self, task: Arc<Task>) {
         let mut queue = self.lock();
         queue.ready.push_back(task);
@@ -125,6 +191,31 @@ impl Shared {
         if let Some(waiting) = waiting {
             waiting.wake();
         }
+    }
+}
+
+/// Tokio's timer for the first of our deadlines: whoever waits for its driver is woken for it.
+#[derive(Debug, Default)]
+pub struct Alarm(Option<Pin<Box<tokio::time::Sleep>>>);
+
+impl Alarm {
+    /// Ready when `deadline` has passed; else the task of `cx` is woken then. Woken early once in a while, and never
+    /// late: an alarm for an earlier instant is left as it is.
+    pub fn poll(&mut self, deadline: Option<Instant>, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(deadline) = deadline else { return Poll::Pending };
+        if deadline <= Instant::now() {
+            return Poll::Ready(());
+        }
+        let deadline = tokio::time::Instant::from_std(deadline);
+        let alarm = self.0.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(deadline)));
+        if alarm.deadline() > deadline || alarm.is_elapsed() {
+            alarm.as_mut().reset(deadline);
+        }
+        if alarm.as_mut().poll(cx).is_pending() {
+            return Poll::Pending;
+        }
+        alarm.as_mut().reset(deadline);
+        alarm.as_mut().poll(cx)
     }
 }
 
@@ -220,7 +311,8 @@ mod tests {
         let executor = Executor::default();
         executor.spawn(async { panic!("on purpose") });
         let (polls, _) = counted(&executor, 1);
-        assert_eq!(executor.run(64), Round::Idle);
+        // Telling of a panic may take its millisecond.
+        while executor.run(64) == Round::Cut {}
         assert_eq!(polls.load(Ordering::Relaxed), 1);
     }
 

@@ -26,6 +26,7 @@ mod refusal;
 mod service;
 mod shutdown;
 mod socket;
+mod timers;
 mod upload;
 
 pub use accept::serve;
@@ -34,7 +35,7 @@ pub use app::{App, Arrival, RequestHead, Token};
 pub use app_half::{AppHalf, Kept, Reception, Room};
 pub use config::Config;
 pub use exchange::CHUNKS;
-pub use executor::{Executor, POLLS, Round};
+pub use executor::{Alarm, Executor, POLLS, Round};
 pub use forked::descriptors as open_descriptors;
 pub use listen::{ListenError, Listener, Ownership};
 pub use log_pipe::LogPipe;

@@ -84,7 +84,7 @@ impl Receive {
             }
             this.http.clone_ref(py)
         };
-        match http.get().receive_now(py)? {
+        match Http::tend(http.bind(py), || http.get().receive_now(py))? {
             Outcome::Yield | Outcome::File(_) => Ok(Some(py.None())),
             Outcome::Wait(wait) => Ok(Some(wait.into_any())),
             Outcome::Done(message) => {
@@ -132,7 +132,7 @@ impl Send {
         // Whoever comes here from within, through an application's iterator, finds it in use.
         let mut stage = std::mem::replace(&mut slf.borrow_mut().stage, Stage::Ended);
         loop {
-            let (outcome, next) = stage.step(http);
+            let (outcome, next) = Http::tend(http, || Ok(stage.step(http)))?;
             stage = next;
             let waits_for = match outcome? {
                 Outcome::Done(_) => return Ok(None),

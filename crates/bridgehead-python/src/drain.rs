@@ -14,13 +14,14 @@ use bridgehead_net::{Arrival, Token};
 use pyo3::intern;
 use pyo3::prelude::*;
 use slab::Slab;
-use tokio::runtime::Handle;
 
 use crate::function::{ReceiveFunction, SendFunction};
+use crate::fused::Patience;
 use crate::http::Http;
 use crate::http_state::State;
 use crate::inbox::{Event, Inbox};
-use crate::runtime_handle::set_runtime_handle;
+use crate::nested::Nested;
+use crate::runtime_handle::{RuntimeHandle, set_runtime_handle};
 use crate::scope::{Template, trailers};
 use crate::standby::Presence;
 use crate::stepper::Stepper;
@@ -42,12 +43,12 @@ pub(crate) struct Callables {
     pub(crate) complain: Py<PyAny>,
 }
 
-/// Carries requests from the inbox to coroutines. Calling it drains the inbox.
+/// Carries requests from the inbox to coroutines. Calling it drains the inbox, and turns a nested network first.
 #[pyclass(frozen, weakref, module = "bridgehead._native")]
 pub(crate) struct Bridge {
     pub(crate) callables: Callables,
     pub(crate) inbox: Arc<Inbox>,
-    pub(crate) handle: Handle,
+    pub(crate) handle: RuntimeHandle,
     pub(crate) event_loop: Py<PyAny>,
     /// Every request starts from a copy of it.
     pub(crate) context: Py<PyAny>,
@@ -59,6 +60,8 @@ pub(crate) struct Bridge {
     pub(crate) presence: Arc<Presence>,
     /// Who has things leave between the drain's callbacks.
     pub(crate) between: Flush,
+    /// When the loop polls by itself and turns the network as well.
+    pub(crate) nested: Option<Nested>,
     // The same. Counts callbacks and starts: a request that sees it move knows that others had their turn.
     pub(crate) turns: AtomicU64,
 }
@@ -159,6 +162,9 @@ impl Bridge {
         }
         books.flush = Flush::Scheduled;
         drop(books);
+        if let Some(nested) = &self.nested {
+            return nested.schedule(http.get().bridge_object(py).bind(py));
+        }
         let flush = Flusher { bridge: http.get().bridge_object(py) };
         self.event_loop.call_method1(py, names::call_soon(py), (flush,)).map(drop)
     }
@@ -187,6 +193,24 @@ impl Bridge {
     /// The network's turn comes: everything leaves that was kept back.
     pub(crate) fn push_out(&self) {
         self.flush(Flush::Itself);
+    }
+
+    /// The loop's own callbacks come: what they keep back is looked after as it comes.
+    pub(crate) fn rest(&self) {
+        self.flush(self.between);
+    }
+
+    /// Present when the loop polls by itself and turns the network as well.
+    pub(crate) fn nested(&self) -> Option<&Nested> {
+        self.nested.as_ref()
+    }
+
+    /// Does what may give the network something to do: outside a turn of it, one turn is scheduled for all of that.
+    pub(crate) fn tend<T>(slf: &Bound<'_, Self>, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+        match &slf.get().nested {
+            Some(nested) => nested.tend(slf, work),
+            None => work(),
+        }
     }
 
     fn tell_when_over(&self, py: Python<'_>) -> PyResult<()> {
@@ -294,6 +318,9 @@ impl Bridge {
 #[pymethods]
 impl Bridge {
     fn __call__(slf: &Bound<'_, Self>) -> PyResult<()> {
+        if let Some(nested) = &slf.get().nested {
+            return nested.turn(slf, Patience::None);
+        }
         if Self::drain(slf)? {
             slf.get().event_loop.call_method1(slf.py(), names::call_soon(slf.py()), (slf,))?;
         }

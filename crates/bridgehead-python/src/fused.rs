@@ -1,32 +1,34 @@
 //! The fused runtime: the loop's own thread turns Tokio, in the place where the loop polls.
 //!
-//! No second thread, no wake, no hand-over of the GIL. asyncio's selector is watched by Tokio, so one wait is for both.
+//! No second thread, no wake, no hand-over of the GIL. One of the two polls is inside the other, so one wait is for both.
 //!
 //! Invariant: a turn that may wait ends when there is something for Python: an event in the inbox, a descriptor of the
-//! loop's, or the loop's next timer.
+//! loop's, or the loop's next timer. One that may not wait ends after [`POLLS`] polls of tasks or a millisecond of them,
+//! once before Tokio's driver was asked and once after.
 
 use std::future::poll_fn;
 use std::io;
-use std::os::fd::OwnedFd;
-use std::pin::pin;
-use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use bridgehead_net::{Config, Executor, Listener, POLLS, Round, Signal, Stage};
+use bridgehead_net::{Alarm, Config, Executor, Listener, POLLS, Round, Signal, Stage};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::unix::AsyncFd;
-use tokio::runtime::{self, Builder, Handle};
+use tokio::runtime::{self, Builder};
 use tokio::task::coop::unconstrained;
-use tokio::time::sleep;
 
 use crate::app::ToLoop;
+use crate::bell::Bell;
 use crate::ffi;
 use crate::inbox::{Event, Inbox};
+use crate::poll_descriptor::{self, NotFound};
 use crate::runtime::Runtime;
+use crate::runtime_handle::RuntimeHandle;
 use crate::standby::{Presence, Standby};
-use crate::wake::Wake;
+use crate::wake::{Descriptor, Wake};
 
 /// How long what is left may take to end.
 const LAST_TURN: Duration = Duration::from_secs(1);
@@ -38,16 +40,57 @@ pub(crate) struct Due {
     pub(crate) descriptors: bool,
     /// An event in the inbox.
     pub(crate) events: bool,
+    /// Tasks that are ready: the turn was cut.
+    pub(crate) work: bool,
 }
 
 /// How long a turn may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Patience {
+    /// Tasks that are ready, and Tokio's driver is not even asked.
+    Errand,
     /// The loop has something to do: whatever is ready is done, and no more.
     None,
     /// The loop has a timer.
-    For(Duration),
+    Until(Instant),
     Endless,
+}
+
+/// Which of the two polls is inside the other.
+#[derive(Debug)]
+enum Nesting {
+    /// Tokio watches a duplicate of the loop's own epoll descriptor.
+    Loop(AsyncFd<OwnedFd>),
+    /// The loop watches a duplicate of Tokio's; else it is reached by the bell.
+    Tokio(OwnedFd, Arc<Bell>),
+}
+
+/// A runtime that is not turned yet, and how it is nested.
+pub(crate) struct Nest {
+    runtime: runtime::Runtime,
+    nesting: Nesting,
+}
+
+impl Nest {
+    /// For a loop whose selector is Tokio.
+    pub(crate) fn around(selector: OwnedFd) -> io::Result<Self> {
+        let runtime = runtime()?;
+        let entered = runtime.enter();
+        let nesting = Nesting::Loop(ffi::watch(selector)?);
+        drop(entered);
+        Ok(Self { runtime, nesting })
+    }
+
+    /// For a loop that polls by itself.
+    pub(crate) fn inside(bell: Arc<Bell>) -> Result<Self, NotFound> {
+        let runtime = runtime()?;
+        let poll = poll_descriptor::find(&runtime)?;
+        Ok(Self { runtime, nesting: Nesting::Tokio(poll, bell) })
+    }
+}
+
+fn runtime() -> io::Result<runtime::Runtime> {
+    Builder::new_current_thread().enable_io().enable_time().build()
 }
 
 /// Tokio, and what it watches for the loop.
@@ -56,8 +99,9 @@ pub(crate) struct Fused {
     runtime: runtime::Runtime,
     inbox: Arc<Inbox>,
     executor: Executor,
-    /// A duplicate of the loop's own epoll descriptor.
-    selector: AsyncFd<OwnedFd>,
+    nesting: Nesting,
+    // Held by whoever turns the network, for as long.
+    alarm: Mutex<Alarm>,
     signal: Signal,
     presence: Arc<Presence>,
 }
@@ -68,15 +112,13 @@ impl Fused {
         config: Config,
         listeners: Vec<Listener>,
         inbox: Arc<Inbox>,
-        selector: OwnedFd,
+        Nest { runtime, nesting }: Nest,
         presence: Arc<Presence>,
     ) -> io::Result<Arc<Self>> {
         let (signal, stage) = bridgehead_net::shutdown_channel();
         let executor = Executor::default();
         let app = Arc::new(ToLoop(Arc::clone(&inbox)));
-        let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
         let entered = runtime.enter();
-        let selector = ffi::watch(selector)?;
         let serving = bridgehead_net::serve(config, listeners, app, stage, &executor)?;
         let over = Arc::clone(&inbox);
         executor.spawn(async move {
@@ -84,23 +126,80 @@ impl Fused {
             over.push(Event::Finished);
         });
         drop(entered);
-        Ok(Arc::new(Self { runtime, inbox, executor, selector, signal, presence }))
+        let alarm = Mutex::new(Alarm::default());
+        Ok(Arc::new(Self { runtime, inbox, executor, nesting, alarm, signal, presence }))
     }
 
     pub(crate) fn runtime(&self) -> &runtime::Runtime {
         &self.runtime
     }
 
+    /// What a loop that polls by itself has to watch.
+    pub(crate) fn poll_descriptor(&self) -> Option<RawFd> {
+        match &self.nesting {
+            Nesting::Loop(_) => None,
+            Nesting::Tokio(poll, _) => Some(poll.as_raw_fd()),
+        }
+    }
+
+    /// The network's first deadline.
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        self.executor.next_deadline()
+    }
+
+    /// Whether the loop's being away holds something up. That of a loop that polls by itself says nothing: it may be
+    /// waiting, so there has to be something that it would have come for.
+    pub(crate) fn is_held_up(&self) -> bool {
+        match &self.nesting {
+            Nesting::Loop(_) => true,
+            Nesting::Tokio(poll, _) => {
+                let late = self.next_deadline().is_some_and(|deadline| deadline <= Instant::now());
+                late || self.executor.is_ready() || is_readable(poll)
+            }
+        }
+    }
+
+    /// Waits until a nested network has something to do, or `other` is signalled.
+    pub(crate) fn wait_beside(&self, other: &Descriptor) {
+        let Nesting::Tokio(descriptor, _) = &self.nesting else { return };
+        let wait = self.next_deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let wait = wait.and_then(|wait| Timespec::try_from(wait).ok());
+        let mut either = [PollFd::new(descriptor, PollFlags::IN), PollFd::new(other, PollFlags::IN)];
+        // Interrupted or refused: whoever waits looks again.
+        let _ = poll(&mut either, wait.as_ref());
+    }
+
+    /// A loop that polls by itself hears that somebody stands in for it, once it is back.
+    pub(crate) fn tell_loop(&self) {
+        if let Nesting::Tokio(_, bell) = &self.nesting {
+            bell.ring();
+        }
+    }
+
     /// A round of the network's tasks, for whoever stands in; it is polled again when there is more.
     pub(crate) fn poll_tasks(&self, cx: &mut Context<'_>) {
-        if self.executor.run(POLLS) == Round::Cut || self.executor.poll_work(cx).is_ready() {
+        let cut = self.executor.run(POLLS) == Round::Cut;
+        if cut || self.executor.poll_work(cx).is_ready() || self.poll_alarm(None, cx).is_ready() {
             cx.waker().wake_by_ref();
         }
+    }
+
+    /// Tokio's driver was asked: the deadlines that have passed are over.
+    pub(crate) fn fire(&self) {
+        self.executor.fire();
     }
 
     /// Nobody turns the network for now: what is woken waits for whoever does next.
     pub(crate) fn leave(&self) {
         self.executor.leave();
+    }
+
+    /// Nobody turns the network for now: `waker` hears of what comes. True when something has come already.
+    pub(crate) fn hand_to(&self, waker: &Waker) -> bool {
+        let mut cx = Context::from_waker(waker);
+        // Registered before looking: what is pushed in between is not missed.
+        self.watch_inbox(&cx);
+        self.executor.poll_work(&mut cx).is_ready() || self.inbox.is_filled()
     }
 
     /// Turns the network until there is something for Python, or patience ends. To be called without the GIL.
@@ -112,52 +211,57 @@ impl Fused {
     }
 
     fn take_turn(&self, patience: Patience) -> Due {
-        let due = self.runtime.block_on(unconstrained(async {
-            let mut timer = pin!(async {
-                if let Patience::For(time) = patience {
-                    sleep(time).await;
-                }
-            });
-            // A turn without patience asks the driver once.
-            let mut asked = patience != Patience::None;
-            poll_fn(|cx| {
-                let round = self.executor.run(POLLS);
-                let due = self.due(cx);
-                if due != Due::default() || (asked && patience == Patience::None) {
-                    return Poll::Ready(due);
-                }
-                if !asked || round == Round::Cut || self.executor.poll_work(cx).is_ready() {
-                    asked = true;
-                    cx.waker().wake_by_ref();
-                    return Poll::Pending;
-                }
-                if matches!(patience, Patience::For(_)) {
-                    timer.as_mut().poll(cx).map(|()| due)
-                } else {
-                    Poll::Pending
-                }
-            })
-            .await
-        }));
+        let mut asked = false;
+        let due = self.runtime.block_on(unconstrained(poll_fn(|cx| {
+            // Each poll but the first comes after Tokio has asked its driver.
+            if asked {
+                self.executor.fire();
+            } else {
+                // Whoever was to be woken for a turn has it now.
+                self.leave();
+            }
+            // Registered before looking: what is pushed in between is not missed.
+            self.watch_inbox(cx);
+            let round = self.executor.run(POLLS);
+            let due = Due { work: round == Round::Cut, ..self.due(cx) };
+            if due.descriptors || due.events || patience.is_over(asked) {
+                return Poll::Ready(due);
+            }
+            let waits = asked || !matches!(patience, Patience::None);
+            asked = true;
+            let ready = !waits || due.work || self.executor.poll_work(cx).is_ready();
+            if ready || self.poll_alarm(patience.end(), cx).is_ready() {
+                cx.waker().wake_by_ref();
+            }
+            Poll::Pending
+        })));
         self.leave();
         due
     }
 
+    fn poll_alarm(&self, end: Option<Instant>, cx: &mut Context<'_>) -> Poll<()> {
+        let first = [end, self.next_deadline()].into_iter().flatten().min();
+        self.alarm.lock().unwrap_or_else(PoisonError::into_inner).poll(first, cx)
+    }
+
     fn due(&self, cx: &mut Context<'_>) -> Due {
-        // Registered before looking: what is pushed in between is not missed.
+        Due { descriptors: self.has_descriptors(cx), events: self.inbox.is_filled(), work: false }
+    }
+
+    fn watch_inbox(&self, cx: &Context<'_>) {
         if let Wake::Turn(turn) = self.inbox.wake() {
             turn.wait(cx.waker());
         }
-        Due { descriptors: self.has_descriptors(cx), events: self.inbox.is_filled() }
     }
 
     /// Tokio's readiness is of edges, the selector's of levels: it is cleared only after a look found nothing.
     fn has_descriptors(&self, cx: &mut Context<'_>) -> bool {
+        let Nesting::Loop(selector) = &self.nesting else { return false };
         loop {
-            match self.selector.poll_read_ready(cx) {
+            match selector.poll_read_ready(cx) {
                 Poll::Pending => return false,
                 Poll::Ready(Ok(mut ready)) => {
-                    if is_readable(self.selector.get_ref()) {
+                    if is_readable(selector.get_ref()) {
                         return true;
                     }
                     ready.clear_ready();
@@ -169,7 +273,26 @@ impl Fused {
     }
 }
 
-fn is_readable(descriptor: &OwnedFd) -> bool {
+impl Patience {
+    fn end(self) -> Option<Instant> {
+        match self {
+            Self::Until(end) => Some(end),
+            Self::Errand | Self::None | Self::Endless => None,
+        }
+    }
+
+    /// Whether there is none left, once tasks had their round.
+    fn is_over(self, asked: bool) -> bool {
+        match self {
+            Self::Errand => true,
+            Self::None => asked,
+            Self::Until(end) => asked && Instant::now() >= end,
+            Self::Endless => false,
+        }
+    }
+}
+
+pub(crate) fn is_readable(descriptor: &OwnedFd) -> bool {
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut [PollFd::new(descriptor, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
 }
@@ -187,8 +310,9 @@ impl FusedWorker {
 }
 
 impl Runtime for FusedWorker {
-    fn handle(&self) -> &Handle {
-        self.fused.runtime.handle()
+    fn handle(&self) -> RuntimeHandle {
+        let tokio = self.fused.runtime.handle().clone();
+        RuntimeHandle { executor: self.fused.executor.clone(), tokio }
     }
 
     fn advance(&self, stage: Stage) {
@@ -199,20 +323,21 @@ impl Runtime for FusedWorker {
         let Self { fused, standby } = *self;
         standby.stop()?;
         fused.signal.advance(Stage::Aborting);
-        fused.runtime.block_on(async {
+        let until = Instant::now() + LAST_TURN;
+        fused.runtime.block_on(poll_fn(|cx| {
             // Connections end at their next poll; what does not is dropped with the runtime.
-            let _ = tokio::time::timeout(
-                LAST_TURN,
-                poll_fn(|cx| {
-                    if let Wake::Turn(turn) = fused.inbox.wake() {
-                        turn.wait(cx.waker());
-                    }
-                    fused.poll_tasks(cx);
-                    if fused.inbox.is_filled() { Poll::Ready(()) } else { Poll::Pending }
-                }),
-            )
-            .await;
-        });
+            fused.fire();
+            fused.watch_inbox(cx);
+            fused.poll_tasks(cx);
+            if fused.inbox.is_filled() || Instant::now() >= until {
+                return Poll::Ready(());
+            }
+            if fused.poll_alarm(Some(until), cx).is_ready() {
+                cx.waker().wake_by_ref();
+            }
+            Poll::Pending
+        }));
+        fused.executor.abandon();
         Ok(())
     }
 }

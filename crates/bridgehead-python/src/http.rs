@@ -60,6 +60,11 @@ impl Http {
         self.bridge.get()
     }
 
+    /// Does what may give the network something to do.
+    pub(crate) fn tend<T>(slf: &Bound<'_, Self>, work: impl FnOnce() -> PyResult<T>) -> PyResult<T> {
+        Bridge::tend(slf.get().bridge.bind(slf.py()), work)
+    }
+
     pub(crate) fn bridge_object(&self, py: Python<'_>) -> Py<Bridge> {
         self.bridge.clone_ref(py)
     }
@@ -247,6 +252,26 @@ impl Http {
         };
         waits.iter().try_for_each(|wait| Wait::resolve_soon(wait.bind(py)))
     }
+
+    fn end(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
+        self.flush();
+        let (half, waits, task, response, holds) = {
+            let mut state = self.lock();
+            let holds = state.holds_the_end();
+            (state.half.take(), std::mem::take(&mut state.waits), state.task.take(), state.response, holds)
+        };
+        let gone = half.as_ref().is_none_or(|half| half.is_gone() || half.is_cut_off());
+        drop((half, task));
+        waits.iter().try_for_each(|wait| Wait::resolve_soon(wait.bind(py)))?;
+        self.bridge.get().forget(py, self.token)?;
+        Ok(match response {
+            _ if gone => None,
+            Response::AwaitingStart { .. } => Some("returned without starting its response"),
+            Response::Streaming { .. } => Some("returned without completing its response"),
+            Response::Ended if holds => Some("returned without sending the trailers that it promised"),
+            Response::Bodiless | Response::Discarding | Response::Ended => None,
+        })
+    }
 }
 
 fn request_message(py: Python<'_>, chunk: &[u8], more: More) -> PyResult<Py<PyAny>> {
@@ -267,23 +292,7 @@ fn disconnect_message(py: Python<'_>) -> PyResult<Py<PyAny>> {
 impl Http {
     /// The application has returned. Says what its response lacks, if a client was there to miss it.
     fn settle(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
-        self.flush();
-        let (half, waits, task, response, holds) = {
-            let mut state = self.lock();
-            let holds = state.holds_the_end();
-            (state.half.take(), std::mem::take(&mut state.waits), state.task.take(), state.response, holds)
-        };
-        let gone = half.as_ref().is_none_or(|half| half.is_gone() || half.is_cut_off());
-        drop((half, task));
-        waits.iter().try_for_each(|wait| Wait::resolve_soon(wait.bind(py)))?;
-        self.bridge.get().forget(py, self.token)?;
-        Ok(match response {
-            _ if gone => None,
-            Response::AwaitingStart { .. } => Some("returned without starting its response"),
-            Response::Streaming { .. } => Some("returned without completing its response"),
-            Response::Ended if holds => Some("returned without sending the trailers that it promised"),
-            Response::Bodiless | Response::Discarding | Response::Ended => None,
-        })
+        Bridge::tend(self.bridge.bind(py), || self.end(py))
     }
 
     /// Whether the client has left.
@@ -291,7 +300,6 @@ impl Http {
     fn gone(&self) -> bool {
         self.lock().half.as_ref().is_none_or(AppHalf::is_gone)
     }
-
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.bridge)?;
         // A lock that is held is held by this thread, further down; what it guards is in use.

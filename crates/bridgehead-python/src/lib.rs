@@ -5,6 +5,7 @@
 
 mod app;
 mod awaitable;
+mod bell;
 mod budget;
 mod control;
 mod drain;
@@ -22,7 +23,10 @@ mod inbox;
 mod lifespan;
 mod message;
 mod names;
+mod nested;
+mod network;
 mod parked;
+mod poll_descriptor;
 mod raise;
 mod real_task;
 mod request_task;

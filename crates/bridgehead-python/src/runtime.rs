@@ -10,12 +10,13 @@
 use std::thread;
 
 use bridgehead_net::Stage;
-use tokio::runtime::Handle;
+
+use crate::runtime_handle::RuntimeHandle;
 
 /// A network that serves.
 pub(crate) trait Runtime: Send + Sync {
     /// Where the loop's thread hands work.
-    fn handle(&self) -> &Handle;
+    fn handle(&self) -> RuntimeHandle;
 
     /// Moves the worker's end on.
     fn advance(&self, stage: Stage);

@@ -1,24 +1,33 @@
-//! Which Tokio runtime the loop's thread hands work to.
+//! Which runtime the loop's thread hands work to.
 //!
 //! The loop's thread is not Tokio's: `Handle::current()` finds nothing there, or something else. The drain sets the
-//! handle first thing, each time, in a thread-local of our own; whoever hands work to Tokio reads it here.
+//! handle first thing, each time, in a thread-local of our own; whoever hands work to the network reads it here. The
+//! work becomes a task of the network's executor, so that whoever turns Tokio knows of it.
 //!
 //! Invariant: nothing on the loop's thread looks for a runtime in any other way.
 
 use std::cell::RefCell;
 
+use bridgehead_net::Executor;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use tokio::runtime::Handle;
 
-thread_local! {
-    static HANDLE: RefCell<Option<Handle>> = const { RefCell::new(None) };
+/// Takes work for the network.
+#[derive(Clone, Debug)]
+pub(crate) struct RuntimeHandle {
+    pub(crate) executor: Executor,
+    pub(crate) tokio: Handle,
 }
 
-/// From here on, this thread's work for Tokio goes to `handle`.
-pub(crate) fn set_runtime_handle(handle: &Handle) {
+thread_local! {
+    static HANDLE: RefCell<Option<RuntimeHandle>> = const { RefCell::new(None) };
+}
+
+/// From here on, this thread's work for the network goes to `handle`.
+pub(crate) fn set_runtime_handle(handle: &RuntimeHandle) {
     HANDLE.with_borrow_mut(|current| {
-        if current.as_ref().is_none_or(|current| current.id() != handle.id()) {
+        if current.as_ref().is_none_or(|current| current.executor != handle.executor) {
             *current = Some(handle.clone());
         }
     });
@@ -29,17 +38,17 @@ pub(crate) fn clear_runtime_handle() {
     HANDLE.with_borrow_mut(|current| *current = None);
 }
 
-/// Hands work to Tokio.
+/// Hands work to the network.
 pub(crate) fn spawn(work: impl Future<Output = ()> + Send + 'static) -> PyResult<()> {
-    with_handle(|handle| drop(handle.spawn(work)))
+    with_handle(|handle| handle.executor.spawn(work))
 }
 
 /// Hands work to Tokio that may block.
 pub(crate) fn spawn_blocking(work: impl FnOnce() + Send + 'static) -> PyResult<()> {
-    with_handle(|handle| drop(handle.spawn_blocking(work)))
+    with_handle(|handle| drop(handle.tokio.spawn_blocking(work)))
 }
 
-fn with_handle(hand_over: impl FnOnce(&Handle)) -> PyResult<()> {
+fn with_handle(hand_over: impl FnOnce(&RuntimeHandle)) -> PyResult<()> {
     HANDLE.with_borrow(|current| match current {
         Some(handle) => {
             hand_over(handle);
@@ -61,7 +70,8 @@ mod tests {
     #[test]
     fn what_is_set_is_found_until_it_is_cleared() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-        set_runtime_handle(runtime.handle());
+        let handle = RuntimeHandle { executor: Executor::default(), tokio: runtime.handle().clone() };
+        set_runtime_handle(&handle);
         assert!(spawn(async {}).is_ok());
         clear_runtime_handle();
         assert!(HANDLE.with_borrow(Option::is_none));

@@ -16,18 +16,14 @@ use pyo3::types::PyDict;
 use crate::drain::{Books, Bridge, Callables, Flush};
 use crate::driver::Driver;
 use crate::ffi;
-use crate::fused::{Fused, FusedWorker};
-use crate::inbox::Inbox;
+use crate::network::{self, Reach, Started, Wanted};
 use crate::real_task::RealTask;
 use crate::request_task::RequestTask;
 use crate::runtime::Runtime;
 use crate::runtime_handle::clear_runtime_handle;
 use crate::scope::{Extensions, Template};
-use crate::standby::Presence;
 use crate::stepper::Stepper;
-use crate::threaded::Threaded;
 use crate::turner::Turner;
-use crate::wake::{Descriptor, Turn, Wake};
 
 /// How long the last access lines may take.
 const LAST_LINES: Duration = Duration::from_millis(500);
@@ -47,8 +43,7 @@ struct Options {
     /// Where access lines go: a descriptor, if anywhere.
     access_log: Option<RawFd>,
     access_colours: bool,
-    /// The descriptor of the loop's selector, when the loop's thread is to turn the network.
-    selector: Option<RawFd>,
+    runtime: Wanted,
     /// What coroutines are run by, if it is not asyncio alone.
     request_task: Option<RequestTaskType>,
 }
@@ -79,6 +74,7 @@ pub(crate) struct Server {
     // The loop's thread takes it once, to end it; pyo3 wants classes to be shareable.
     network: Mutex<Option<Box<dyn Runtime>>>,
     turner: Option<Py<Turner>>,
+    fallback: Option<String>,
     log: Option<Arc<LogPipe>>,
 }
 
@@ -96,9 +92,14 @@ impl Server {
     #[new]
     fn new(py: Python<'_>, host: Host, options: Options) -> PyResult<Self> {
         let log = options.access_log.map(open_log).transpose()?;
-        let presence = Arc::new(Presence::default());
-        let Started { network, fused, inbox } = start(py, &options, log.as_ref(), &presence)?;
+        let Started { network, inbox, presence, reach } = start(py, &options, log.as_ref())?;
         let event_loop = host.event_loop.bind(py);
+        let (mut fused, mut nested, mut fallback) = (None, None, None);
+        match reach {
+            Reach::Selector(turned) => fused = Some(turned),
+            Reach::Callbacks(turned) => nested = Some(turned),
+            Reach::Descriptor(why) => fallback = why,
+        }
         let between = if fused.is_some() { Flush::Itself } else { Flush::Nobody };
         let bridge = Bridge {
             callables: Callables {
@@ -107,7 +108,7 @@ impl Server {
                 finished: host.finished,
                 complain: host.complain,
             },
-            handle: network.handle().clone(),
+            handle: network.handle(),
             context: host.context,
             template: Template::new(
                 py,
@@ -118,6 +119,7 @@ impl Server {
             stepper: stepper(event_loop, options.request_task)?,
             books: Mutex::new(Books::starting(between)),
             between,
+            nested,
             presence,
             turns: AtomicU64::new(0),
             event_loop: event_loop.clone().unbind(),
@@ -127,9 +129,18 @@ impl Server {
         if let Some(descriptor) = bridge.get().inbox.wake().descriptor() {
             event_loop.call_method1("add_reader", (descriptor, &bridge))?;
         }
+        if let Some(nested) = bridge.get().nested() {
+            nested.attach(bridge.bind(py))?;
+        }
         let turner =
             fused.map(|fused| Py::new(py, Turner::new(py, bridge.clone_ref(py), fused)?)).transpose()?;
-        Ok(Self { bridge, network: Mutex::new(Some(network)), turner, log })
+        Ok(Self { bridge, network: Mutex::new(Some(network)), turner, fallback, log })
+    }
+
+    /// Why the network has a thread of its own though the loop's was asked for.
+    #[getter]
+    fn fallback(&self) -> Option<&str> {
+        self.fallback.as_deref()
     }
 
     /// What a fused loop's selector calls to turn the network; `None` when that has a thread of its own.
@@ -168,6 +179,12 @@ impl Server {
         if let Some(descriptor) = bridge.inbox.wake().descriptor() {
             bridge.event_loop.call_method1(py, "remove_reader", (descriptor,))?;
         }
+        if let Some(nested) = bridge.nested() {
+            nested.detach(self.bridge.bind(py))?;
+        }
+        if let Some(turner) = &self.turner {
+            turner.get().detach();
+        }
         clear_runtime_handle();
         let ended = py.detach(|| {
             let ended = network.join();
@@ -190,32 +207,10 @@ fn stepper(event_loop: &Bound<'_, PyAny>, chosen: Option<RequestTaskType>) -> Py
     Ok(Box::new(RequestTask::new(driver, RealTask::new(event_loop, task_type)?)))
 }
 
-/// A network that serves, and what the loop's side needs of it.
-struct Started {
-    network: Box<dyn Runtime>,
-    /// When the loop's thread is to turn it.
-    fused: Option<Arc<Fused>>,
-    inbox: Arc<Inbox>,
-}
-
-fn start(
-    py: Python<'_>,
-    options: &Options,
-    log: Option<&Arc<LogPipe>>,
-    presence: &Arc<Presence>,
-) -> PyResult<Started> {
+fn start(py: Python<'_>, options: &Options, log: Option<&Arc<LogPipe>>) -> PyResult<Started> {
     let config = config(options, log)?;
     let listeners = options.listeners.iter().map(|&listener| listen(listener)).collect::<PyResult<_>>()?;
-    let presence = Arc::clone(presence);
-    let Some(selector) = options.selector else {
-        let inbox = Arc::new(Inbox::new(Wake::Descriptor(Descriptor::new()?)));
-        let network = py.detach(|| Threaded::start(config, listeners, Arc::clone(&inbox), presence))?;
-        return Ok(Started { network: Box::new(network), fused: None, inbox });
-    };
-    let inbox = Arc::new(Inbox::new(Wake::Turn(Turn::default())));
-    let fused = Fused::start(config, listeners, Arc::clone(&inbox), ffi::duplicate(selector)?, presence)?;
-    let network = Box::new(FusedWorker::start(Arc::clone(&fused))?);
-    Ok(Started { network, fused: Some(fused), inbox })
+    network::start(py, &options.runtime, config, listeners)
 }
 
 fn config(options: &Options, log: Option<&Arc<LogPipe>>) -> PyResult<Config> {

@@ -12,6 +12,7 @@
 //! | comes and goes | ticks |
 //! | has kept something back for a tick | has it leave |
 //! | is away from a fused runtime for a tick | turns the network |
+//! | the same, and polls by itself (`nested.rs`) | does so when something has waited for a tick |
 //! | comes back | leaves the runtime, at its next poll |
 //!
 //! Invariant: the loop never waits for this thread longer than one poll of a network task.
@@ -29,12 +30,13 @@ use tokio::task::coop::unconstrained;
 
 use crate::ffi;
 use crate::fused::Fused;
+use crate::wake::Descriptor;
 
 /// How long the loop may be away before what it owes goes on without it.
 const TICK: Duration = Duration::from_millis(5);
 
 /// Ticks without anything to do before this thread sleeps.
-const CALM: u32 = 20;
+const CALM: u32 = 4;
 
 /// What the loop's thread and the standby know of each other.
 #[derive(Debug, Default)]
@@ -48,6 +50,8 @@ pub(crate) struct Presence {
     // Between the two, off the path of a plain answer.
     calls: Mutex<Calls>,
     woken: Condvar,
+    /// Wakes a sleeper that watches the network beside.
+    rouser: Option<Descriptor>,
 }
 
 #[derive(Debug, Default)]
@@ -64,6 +68,11 @@ struct Calls {
 }
 
 impl Presence {
+    /// For a loop that polls by itself: it may be blocked without ever having come.
+    pub(crate) fn beside_network() -> io::Result<Self> {
+        Ok(Self { rouser: Some(Descriptor::new()?), ..Self::default() })
+    }
+
     /// The loop's thread comes to turn the network.
     pub(crate) fn come(&self) {
         self.moves.fetch_add(1, Ordering::SeqCst);
@@ -75,28 +84,36 @@ impl Presence {
     /// The loop's thread goes to run Python.
     pub(crate) fn go(&self) {
         self.moves.fetch_add(1, Ordering::SeqCst);
-        self.wake_up();
+        self.rouse();
     }
 
     /// Pieces of an answer wait for more of them, which may be long in coming.
     pub(crate) fn keep(&self, kept: Kept) {
         self.calls().young.push(kept);
-        self.wake_up();
+        self.rouse();
     }
 
-    fn wake_up(&self) {
+    /// There is something to look at: no sleep.
+    pub(crate) fn rouse(&self) {
         if self.asleep.load(Ordering::SeqCst) {
             // Through the lock: the sleeper has looked before it, or looks after it.
             let calls = self.calls();
             self.asleep.store(false, Ordering::SeqCst);
             drop(calls);
-            self.woken.notify_all();
+            self.interrupt();
         }
     }
 
     fn stop(&self) {
         self.call(|calls| calls.stop = true);
+        self.interrupt();
+    }
+
+    fn interrupt(&self) {
         self.woken.notify_all();
+        if let Some(rouser) = &self.rouser {
+            rouser.signal();
+        }
     }
 
     fn call(&self, change: impl FnOnce(&mut Calls)) {
@@ -114,23 +131,48 @@ impl Presence {
     }
 
     /// Waits for a tick, or sleeps when it is calm. Gives what has been kept back for too long, `None` at the end.
-    fn tick(&self, calm: u32) -> Option<Vec<Kept>> {
+    fn tick(&self, calm: u32, fused: Option<&Fused>) -> Option<Vec<Kept>> {
         let mut calls = self.calls();
         if calm >= CALM && calls.young.is_empty() && calls.old.is_empty() {
             self.asleep.store(true, Ordering::SeqCst);
-            while self.asleep.load(Ordering::SeqCst) && !calls.stop {
-                calls = self.woken.wait(calls).unwrap_or_else(PoisonError::into_inner);
-            }
+            calls = match (&self.rouser, fused) {
+                (Some(rouser), Some(fused)) => self.doze(calls, rouser, fused),
+                _ => self.sleep(calls),
+            };
             self.asleep.store(false, Ordering::SeqCst);
         }
         if !calls.stop {
-            calls = self.woken.wait_timeout(calls, TICK).unwrap_or_else(PoisonError::into_inner).0;
+            let waited = self.woken.wait_timeout(calls, TICK);
+            calls = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         if calls.stop {
             return None;
         }
         let young = std::mem::take(&mut calls.young);
         Some(std::mem::replace(&mut calls.old, young))
+    }
+
+    fn sleep<'a>(&self, mut calls: MutexGuard<'a, Calls>) -> MutexGuard<'a, Calls> {
+        while self.asleep.load(Ordering::SeqCst) && !calls.stop {
+            calls = self.woken.wait(calls).unwrap_or_else(PoisonError::into_inner);
+        }
+        calls
+    }
+
+    /// Sleeps until the network has something as well, which the loop may be too blocked to come for.
+    fn doze<'a>(
+        &'a self,
+        calls: MutexGuard<'a, Calls>,
+        rouser: &Descriptor,
+        fused: &Fused,
+    ) -> MutexGuard<'a, Calls> {
+        let stop = calls.stop;
+        drop(calls);
+        if !stop {
+            fused.wait_beside(rouser);
+            rouser.clear();
+        }
+        self.calls()
     }
 }
 
@@ -160,17 +202,25 @@ impl Standby {
 fn watch(presence: &Presence, fused: Option<&Fused>) {
     let mut seen = presence.moves.load(Ordering::SeqCst);
     let mut calm = 0;
-    while let Some(overdue) = presence.tick(calm) {
+    let mut held_up = false;
+    while let Some(overdue) = presence.tick(calm, fused) {
         calm = if overdue.is_empty() { calm + 1 } else { 0 };
         overdue.iter().for_each(Kept::push_out);
         let moves = presence.moves.load(Ordering::SeqCst);
         if moves != seen {
-            (seen, calm) = (moves, 0);
+            (seen, calm, held_up) = (moves, 0, false);
         } else if let Some(fused) = fused
             && moves.is_multiple_of(2)
+            && fused.is_held_up()
         {
-            stand_in(fused, presence, moves);
             calm = 0;
+            // What came a moment ago is no reason yet.
+            if std::mem::replace(&mut held_up, true) || fused.poll_descriptor().is_none() {
+                stand_in(fused, presence, moves);
+                held_up = false;
+            }
+        } else {
+            held_up = false;
         }
     }
 }
@@ -179,10 +229,15 @@ fn watch(presence: &Presence, fused: Option<&Fused>) {
 fn stand_in(fused: &Fused, presence: &Presence, seen: u64) {
     presence.standing_in.store(true, Ordering::SeqCst);
     if presence.moves.load(Ordering::SeqCst) == seen {
+        fused.tell_loop();
         let mut until = tokio::time::Instant::now() + TICK;
         fused.runtime().block_on(unconstrained(async {
             let mut tick = std::pin::pin!(tokio::time::sleep_until(until));
+            let mut asked = false;
             poll_fn(|cx| {
+                if std::mem::replace(&mut asked, true) {
+                    fused.fire();
+                }
                 let mut calls = presence.calls();
                 if calls.back || calls.stop {
                     // While the runtime is still ours: afterwards it would be the loop that is no longer told.

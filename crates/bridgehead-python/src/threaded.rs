@@ -9,18 +9,19 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 
 use bridgehead_net::{Config, Executor, Listener, Signal, Stage};
-use tokio::runtime::{self, Builder, Handle};
+use tokio::runtime::{self, Builder};
 use tokio::task::coop::unconstrained;
 
 use crate::app::ToLoop;
 use crate::ffi;
 use crate::inbox::{Event, Inbox};
 use crate::runtime::Runtime;
+use crate::runtime_handle::RuntimeHandle;
 use crate::standby::{Presence, Standby};
 
 /// A network thread that serves.
 pub(crate) struct Threaded {
-    handle: Handle,
+    handle: RuntimeHandle,
     signal: Signal,
     thread: JoinHandle<()>,
     standby: Standby,
@@ -36,21 +37,23 @@ impl Threaded {
     ) -> io::Result<Self> {
         let (signal, stage) = bridgehead_net::shutdown_channel();
         let (ready, started) = mpsc::channel();
+        let executor = Executor::default();
+        let tasks = executor.clone();
         let thread = thread::Builder::new().name("bridgehead-net".to_owned()).spawn(move || {
             ffi::block_signals();
             let app = Arc::new(ToLoop(Arc::clone(&inbox)));
             let opened = runtime().and_then(|runtime| {
                 let _entered = runtime.enter();
-                let executor = Executor::default();
                 let serving = bridgehead_net::serve(config, listeners, app, stage, &executor)?;
-                Ok((runtime, executor, serving))
+                Ok((runtime, serving))
             });
             match opened {
-                Ok((runtime, executor, serving)) => {
+                Ok((runtime, serving)) => {
                     // Whoever started us may have gone; then the signal has too, and serving ends at once.
                     let _ = ready.send(Ok(runtime.handle().clone()));
                     runtime.block_on(unconstrained(executor.drive(serving)));
                     drop(runtime);
+                    executor.abandon();
                 }
                 Err(error) => {
                     let _ = ready.send(Err(error));
@@ -58,14 +61,15 @@ impl Threaded {
             }
             inbox.push(Event::Finished);
         })?;
-        let handle = started.recv().map_err(io::Error::other)??;
+        let tokio = started.recv().map_err(io::Error::other)??;
+        let handle = RuntimeHandle { executor: tasks, tokio };
         Ok(Self { handle, signal, thread, standby: Standby::start(presence, None)? })
     }
 }
 
 impl Runtime for Threaded {
-    fn handle(&self) -> &Handle {
-        &self.handle
+    fn handle(&self) -> RuntimeHandle {
+        self.handle.clone()
     }
 
     fn advance(&self, stage: Stage) {

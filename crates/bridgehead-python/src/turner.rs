@@ -6,7 +6,7 @@
 //!
 //! Invariant: when anything is left for the loop (a callback, a new timer, a descriptor), this returns.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
@@ -19,7 +19,8 @@ use crate::fused::{Fused, Patience};
 #[pyclass(frozen, module = "bridgehead._native")]
 pub(crate) struct Turner {
     bridge: Py<Bridge>,
-    fused: Arc<Fused>,
+    // The loop's thread only; pyo3 wants classes to be shareable. Let go of before the network ends.
+    fused: Mutex<Option<Arc<Fused>>>,
     /// The loop's callbacks: CPython's own deque, and its heap of timers.
     ready: Py<PyAny>,
     scheduled: Py<PyList>,
@@ -31,7 +32,17 @@ impl Turner {
         let event_loop = bridge.get().event_loop(py).into_bound(py);
         let ready = event_loop.getattr("_ready")?.unbind();
         let scheduled = event_loop.getattr("_scheduled")?.cast_into::<PyList>()?.unbind();
-        Ok(Self { bridge, fused, ready, scheduled })
+        Ok(Self { bridge, fused: Mutex::new(Some(fused)), ready, scheduled })
+    }
+
+    /// The loop turns the network no more. Whoever ends it has to hold it as well: it must not go here, under the GIL.
+    pub(crate) fn detach(&self) {
+        let fused = self.fused().take();
+        drop(fused);
+    }
+
+    fn fused(&self) -> MutexGuard<'_, Option<Arc<Fused>>> {
+        self.fused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn loop_has_work(&self, py: Python<'_>, timers: usize) -> PyResult<bool> {
@@ -44,12 +55,15 @@ impl Turner {
     /// Serves for at most `seconds`, endlessly if they are negative. True when the selector has events.
     fn __call__(&self, py: Python<'_>, seconds: f64) -> PyResult<bool> {
         let bridge = self.bridge.bind(py);
+        let fused = self.fused().clone();
+        // The selector has been told to be a plain one; until then it finds whatever it has.
+        let Some(fused) = fused else { return Ok(true) };
         let timers = self.scheduled.bind(py).len();
         let until = Until::new(seconds);
         loop {
             bridge.get().push_out();
             let patience = until.patience();
-            let due = py.detach(|| self.fused.turn(patience));
+            let due = py.detach(|| fused.turn(patience));
             if due.events {
                 Bridge::drain(bridge)?;
             }
@@ -85,10 +99,8 @@ impl Until {
         match self {
             Self::Now => Patience::None,
             Self::Never => Patience::Endless,
-            Self::Instant(deadline) => match deadline.saturating_duration_since(Instant::now()) {
-                Duration::ZERO => Patience::None,
-                wait => Patience::For(wait),
-            },
+            Self::Instant(deadline) if *deadline <= Instant::now() => Patience::None,
+            Self::Instant(deadline) => Patience::Until(*deadline),
         }
     }
 }

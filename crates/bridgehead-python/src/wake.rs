@@ -4,7 +4,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Mutex, PoisonError};
 use std::task::Waker;
 
@@ -34,7 +34,7 @@ impl Wake {
     /// What the loop has to watch, if that is how it is reached.
     pub(crate) fn descriptor(&self) -> Option<RawFd> {
         match self {
-            Self::Descriptor(descriptor) => Some(descriptor.reader.as_raw_fd()),
+            Self::Descriptor(descriptor) => Some(descriptor.number()),
             Self::Turn(_) => None,
         }
     }
@@ -64,6 +64,12 @@ impl Turn {
     }
 }
 
+impl AsFd for Descriptor {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.reader.as_fd()
+    }
+}
+
 /// A descriptor that becomes readable.
 #[derive(Debug)]
 pub(crate) struct Descriptor {
@@ -89,7 +95,11 @@ impl Descriptor {
         Ok(Self { reader: File::from(OwnedFd::from(reader)), writer: File::from(OwnedFd::from(writer)) })
     }
 
-    fn signal(&self) {
+    pub(crate) fn number(&self) -> RawFd {
+        self.reader.as_raw_fd()
+    }
+
+    pub(crate) fn signal(&self) {
         #[cfg(target_os = "linux")]
         let mut writer = &self.reader;
         #[cfg(not(target_os = "linux"))]
@@ -98,7 +108,7 @@ impl Descriptor {
         let _ = writer.write(&1u64.to_ne_bytes());
     }
 
-    fn clear(&self) {
+    pub(crate) fn clear(&self) {
         // Nothing to read means that it is quiet already.
         let _ = (&self.reader).read(&mut [0; 64]);
     }

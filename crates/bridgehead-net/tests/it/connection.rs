@@ -33,6 +33,17 @@ async fn an_idle_connection_is_closed_after_the_keep_alive_time() {
 }
 
 #[tokio::test]
+async fn it_is_even_if_the_first_request_had_longer() {
+    let mut config = plain(SHORT);
+    config.first_request = LONG;
+    let site = Site::open(config);
+    let (mut client, asked) = site.ask(GET).await;
+    assert_eq!(asked.half.finish(head(200, &[]), Bytes::new()), Room::Free);
+    assert_eq!(client.answer().await.status, 200);
+    client.assert_closed().await;
+}
+
+#[tokio::test]
 async fn a_busy_connection_is_not() {
     let site = Site::open(plain(SHORT));
     let (mut client, asked) = site.ask(GET).await;
