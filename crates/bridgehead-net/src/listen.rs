@@ -98,12 +98,8 @@ impl Listener {
 impl Open {
     /// Lets nobody new knock, so that those who have are all there are: closing a listener resets whoever still waits.
     pub(crate) fn shut_gate(&self) {
-        #[cfg(target_os = "linux")]
         if let (Kind::Tcp(listener), Ownership::Ours) = (&self.kind, self.ownership) {
-            // BPF's "return 0": the kernel drops what arrives for the listener, and their clients ask again and are
-            // refused. Those who wait already have sockets of their own. A refusal of it leaves the gate open, as it was.
-            let _ = socket2::SockRef::from(listener)
-                .attach_filter(&[socket2::SockFilter::new(BPF_RETURN, 0, 0, 0)]);
+            drop_newcomers(listener);
         }
     }
 
@@ -124,6 +120,18 @@ impl Open {
         }
     }
 }
+
+/// BPF's "return 0": the kernel drops what arrives for the listener, and their clients ask again and are refused. Those
+/// who wait already have sockets of their own. A refusal of it leaves the gate open, as it was.
+#[cfg(target_os = "linux")]
+fn drop_newcomers(listener: &TcpListener) {
+    let filter = [socket2::SockFilter::new(BPF_RETURN, 0, 0, 0)];
+    let _ = socket2::SockRef::from(listener).attach_filter(&filter);
+}
+
+/// Elsewhere sockets take no filter, and the gate stays open.
+#[cfg(not(target_os = "linux"))]
+fn drop_newcomers(_: &TcpListener) {}
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
