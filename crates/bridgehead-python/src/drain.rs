@@ -169,6 +169,11 @@ impl Bridge {
         self.event_loop.call_method1(py, names::call_soon(py), (flush,)).map(drop)
     }
 
+    /// Work for Tokio that a handler has outside the drain goes to this server's runtime: the loop may have another's.
+    pub(crate) fn claim_runtime(&self) {
+        set_runtime_handle(&self.handle);
+    }
+
     /// Has everything leave that was kept back; `next` looks after what comes then.
     fn flush(&self, next: Flush) {
         let mut books = self.books();
