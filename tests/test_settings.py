@@ -54,7 +54,7 @@ def test_a_valid_configuration_is_read_again_unchanged() -> None:
 
 
 @pytest.mark.parametrize("name", [o.name for o in OPTIONS if o.name.startswith("timeout_")])
-@pytest.mark.parametrize("value", [-1, -0.001, math.nan, math.inf, -math.inf, "soon", "", True, None, 1e300])
+@pytest.mark.parametrize("value", [-1, -0.001, math.nan, math.inf, -math.inf, "soon", "", True, 1e300])
 def test_a_time_that_is_not_one_is_refused(name: str, value: object) -> None:
     with pytest.raises(StartError, match=name):
         Config(**{name: value})  # type: ignore[arg-type]

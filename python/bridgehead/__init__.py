@@ -1,21 +1,33 @@
 """Bridgehead: an ASGI server on a Rust bridge.
 
-Start it with `serve app:app`. What an application may import is here; it is loaded when it is asked for,
-since `serve --version` needs none of it.
+Start it with `serve app:app`, or in code with `bridgehead.run(app)`. What a program may import is here; it is
+loaded when it is asked for, since `serve --version` needs none of it.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from bridgehead._native import ClientDisconnected as ClientDisconnected
     from bridgehead._native import MisuseError as MisuseError
+    from bridgehead.errors import StartError as StartError
+    from bridgehead.server import Server as Server
+    from bridgehead.server import run as run
+    from bridgehead.server_config import Config as Config
 
-__all__ = ["ClientDisconnected", "MisuseError"]
+__all__ = ["ClientDisconnected", "Config", "MisuseError", "Server", "StartError", "run"]
+
+_HOMES = {
+    "ClientDisconnected": "_native",
+    "Config": "server_config",
+    "MisuseError": "_native",
+    "Server": "server",
+    "StartError": "errors",
+    "run": "server",
+}
 
 
 def __getattr__(name: str) -> object:
-    if name in __all__:
-        from bridgehead import _native
-
-        return getattr(_native, name)
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

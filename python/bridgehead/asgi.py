@@ -11,6 +11,7 @@ from typing import Any
 
 from bridgehead import forks, log
 from bridgehead._native import ClientDisconnected, Http
+from bridgehead.errors import OUR_FOLDER
 
 Application = Callable[..., Awaitable[None]]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -48,8 +49,11 @@ def is_cancellation(error: BaseException) -> bool:
 
 
 def below(error: BaseException) -> BaseException:
-    """The error without our own frame on top, which says nothing to the application's author."""
-    return error.with_traceback(error.__traceback__ and error.__traceback__.tb_next)
+    """The error without our own frames on top, which say nothing to the application's author."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(OUR_FOLDER):
+        trace = trace.tb_next
+    return error.with_traceback(trace)
 
 
 def complain(sentence: str) -> None:

@@ -1,6 +1,6 @@
 """The command `serve`: words in, exit code out.
 
-Not the meaning of an option (`config.py`) and not the server (`worker.py`); this file puts them in order.
+Not the meaning of an option (`config.py`) and not the server (`command.py`); this file puts them in order.
 
 Invariant: whatever stops a start ends with exit code 3 and the next step on stderr; `--help` and `--version`
 load nothing that serves.
@@ -53,7 +53,7 @@ def _serve(argv: Sequence[str]) -> int:
         sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
         return 0
 
-    from bridgehead.worker import check, run
+    from bridgehead.command import check, run
 
     return (check if line.task is Task.CHECK else run)(settings.config)
 

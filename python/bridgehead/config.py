@@ -2,13 +2,13 @@
 
 Not how an option is read from text (`options.py`), nor where the values come from (`sources.py`).
 
-Invariant: a `Config` that exists is valid, however it was made.
+Invariant: a `Config` that exists is valid, however it was made or changed.
 """
 
 # ruff: noqa: RUF009 (`option` returns a dataclass field, which is what belongs there)
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from bridgehead.address import (
@@ -52,9 +52,9 @@ def read_app(value: object) -> Any:
     raise StartError(f"{value!r} is neither a target nor an application", "write module:app")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True)
 class Config:
-    """How to serve. The attributes are uvicorn's parameter names; Rust reads them as they are."""
+    """How to serve. The attributes are uvicorn's parameter names, and may be assigned; None: the default."""
 
     app: str | Application = option(
         "",
@@ -64,6 +64,7 @@ class Config:
         group="Application",
         help="the application: module:attribute, module, path/to/file.py, module:factory()",
     )
+    _: KW_ONLY
     app_dir: str = option(
         "",
         read=text,
@@ -94,6 +95,13 @@ class Config:
         metavar="PATH",
         group="Application",
         help="the path under which a proxy mounts the application (ASGI root_path)",
+    )
+    interface: str = option(
+        "auto",
+        read=choice("auto", "asgi3", "asgi2", "wsgi"),
+        metavar="NAME",
+        group="Application",
+        help="asgi3, asgi2 (called with the scope alone), wsgi (by a2wsgi), or auto: asgi3 or asgi2",
     )
     lifespan: str = option(
         "auto",
@@ -262,13 +270,15 @@ class Config:
         help="colours in the logs",
     )
 
-    def __post_init__(self) -> None:
-        for each in OPTIONS:
+    def __setattr__(self, name: str, value: object) -> None:
+        if known := _BY_NAME.get(name):
             try:
-                value = each.read(getattr(self, each.name))
+                value = known.read(known.default if value is None else value)
             except StartError as problem:
-                raise problem.within(each.name) from None
-            object.__setattr__(self, each.name, value)
+                raise problem.within(name) from None
+        object.__setattr__(self, name, value)
+
+    def __post_init__(self) -> None:
         # Port 0 is another port each time.
         fixed = [each for each in self.bind if not each.endswith(":0")]
         if twice := next((each for each in fixed if fixed.count(each) > 1), None):
@@ -286,3 +296,4 @@ class Config:
 
 
 OPTIONS: tuple[Option, ...] = options_of(Config)
+_BY_NAME = {each.name: each for each in OPTIONS}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 EXIT_START_FAILED = 3  # uvicorn's STARTUP_FAILURE, which process managers know
 
-_OUR_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
+OUR_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _IMPORT_MACHINERY = os.sep + os.path.join("importlib", "__init__.py")
 
 
@@ -27,10 +27,14 @@ class StartError(Exception):
         self.hint = hint
         self.detail = detail
 
+    def __str__(self) -> str:
+        """What a traceback shows, and the log of a server that was started from code."""
+        hint = f"\n  hint: {self.hint}" if self.hint else ""
+        return f"{self.message}{hint}"
+
     def render(self) -> str:
         """The lines to print on stderr, ending with a newline."""
-        hint = f"  hint: {self.hint}\n" if self.hint else ""
-        return f"{self.detail}bridgehead: error: {self.message}\n{hint}"
+        return f"{self.detail}bridgehead: error: {self}\n"
 
     def within(self, source: str) -> "StartError":
         """The same error, saying where the value came from (`--port`, `BRIDGEHEAD_PORT`)."""
@@ -84,4 +88,4 @@ def _keep_foreign_frames(shown: "traceback.TracebackException", seen: set[int]) 
 def _is_foreign(frame: "traceback.FrameSummary") -> bool:
     name = frame.filename
     machinery = name.startswith("<frozen importlib") or name.endswith(_IMPORT_MACHINERY)
-    return not machinery and not name.startswith(_OUR_FOLDER)
+    return not machinery and not name.startswith(OUR_FOLDER)

@@ -12,6 +12,7 @@ import sys
 import traceback
 from collections.abc import Iterable
 from contextlib import suppress
+from typing import Any
 
 from bridgehead._native import forget_descriptors
 
@@ -19,17 +20,33 @@ _ENDING = (signal.SIGINT, signal.SIGTERM)
 
 _registered = False
 _mask: set[int] = set()
-_sockets: list[socket.socket] = []
+_sockets: set[socket.socket] = set()
+_handlers: list[tuple[int, object, Any]] = []
 _child = False
 
 
 def register(sockets: Iterable[socket.socket]) -> None:
     """Look after every fork of this process from here on; no child of it keeps these sockets."""
     global _registered
-    _sockets.extend(sockets)
+    _sockets.update(sockets)
     if not _registered:
         _registered = True
         os.register_at_fork(before=_block, after_in_parent=_unblock, after_in_child=_forget)
+
+
+def forget(sockets: Iterable[socket.socket]) -> None:
+    """These are closed, or somebody else's."""
+    _sockets.difference_update(sockets)
+
+
+def replaces(number: int, ours: object, theirs: object) -> None:
+    """A signal handler of ours stands where this one did, which a child gets back."""
+    _handlers.append((number, ours, theirs))
+
+
+def restores(ours: object) -> None:
+    """That handler of ours stands nowhere any more."""
+    _handlers[:] = [each for each in _handlers if each[1] != ours]
 
 
 def _block() -> None:
@@ -52,8 +69,17 @@ def _forget() -> None:
         # The system's side of these is our control thread's, which the child has not got; Python's side is
         # what the application thinks is in force.
         with suppress(ValueError, TypeError):
-            signal.signal(number, signal.getsignal(number) or signal.SIG_DFL)
+            signal.signal(number, _theirs(number) or signal.SIG_DFL)
     _unblock()
+
+
+def _theirs(number: int) -> Any:
+    """The handler that is in force, or what stood there before, if that is ours."""
+    handler: Any = signal.getsignal(number)
+    for each, ours, theirs in reversed(_handlers):
+        if (each, ours) == (number, handler):
+            handler = theirs
+    return handler
 
 
 def end_child(error: BaseException | None) -> None:

@@ -1,6 +1,6 @@
 """The application's lifespan: startup before the first request, shutdown after the last.
 
-Not the rules (Rust judges each message) and not when (`worker.py` says).
+Not the rules (Rust judges each message) and not when (`server.py` says).
 
 Invariant: every wait has its deadline, and an application without a lifespan is served like any other.
 """
@@ -48,10 +48,10 @@ class Lifespan:
         self, application: Application, mode: str, deadlines: Deadlines, context: contextvars.Context
     ) -> None:
         self.state: dict[str, Any] = {}
+        self.context = context
         self._application = application
         self._mode = mode
         self._deadlines = deadlines
-        self._context = context
         self._rules = LifespanRules()
         self._phase = _Phase.SILENT
         self._message = ""
@@ -66,7 +66,7 @@ class Lifespan:
             return
         log.startup_begins()
         loop = asyncio.get_running_loop()
-        self._task = loop.create_task(self._call(), name="bridgehead-lifespan", context=self._context)
+        self._task = loop.create_task(self._call(), name="bridgehead-lifespan", context=self.context)
         await self._wait(self._deadlines.startup)
         if self._phase is _Phase.SILENT:
             await self._without_lifespan(self._task)
@@ -90,6 +90,17 @@ class Lifespan:
         await self._wait(self._deadlines.shutdown)
         self._report_shutdown(self._task)
         await self._leave()
+
+    def abandon(self) -> None:
+        """End it without its shutdown, where nobody may wait."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def cancel(self) -> None:
+        """End a startup that nobody wants any more."""
+        self.abandon()
+        if self._task is not None:
+            await asyncio.wait({self._task}, timeout=_LAST_STEPS)
 
     def _report_shutdown(self, task: asyncio.Task[None]) -> None:
         if self._phase is _Phase.STOPPED:

@@ -187,7 +187,8 @@ def choice(*words: str) -> Reader[str]:
     """One of some words; capitals do not matter."""
 
     def read(value: object) -> str:
-        word = str(value).strip().lower()
+        # What an enumeration of texts shows is not its text.
+        word = (str.__str__(value) if isinstance(value, str) else str(value)).strip().lower()
         if word in words:
             return word
         raise StartError(f"{value!r} is not one of {', '.join(words)}", did_you_mean(word, words))

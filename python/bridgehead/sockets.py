@@ -23,6 +23,7 @@ Resolved = tuple[socket.AddressFamily, tuple[Any, ...]]  # the second as `getsoc
 _UNIX_MODE = 0o666  # uvicorn's: the proxy in front usually runs as another user
 _SHARED_PORT_TRIES = 16  # port 0 on several addresses: the first's port may be taken on the next
 _LISTENABLE = (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX)
+_BOUND = "pass a stream socket that is bound to an address, as systemd does (its first is fd 3)"
 # The host has no such address or no such family: the others that its name resolves to will do.
 _ABSENT = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
 
@@ -221,27 +222,36 @@ def _make_room(address: UnixAddress) -> None:
     raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
 
 
+def adopt(sockets: Iterable[socket.socket], *, backlog: int) -> list[Bound]:
+    """Listen on sockets that a caller has bound; they are closed as ours."""
+    return [_listening(each, "the socket", backlog) for each in sockets]
+
+
 def _adopt(address: DescriptorAddress, backlog: int) -> Bound:
     """Take over a socket that was opened for us; it is closed as ours."""
-    hint = "pass a stream socket that is bound to an address, as systemd does (its first is fd 3)"
     try:
         sock = socket.socket(fileno=address.number)
     except OSError as problem:
-        raise StartError(f"{address} is not an open socket: {problem.strerror}", hint) from None
+        raise StartError(f"{address} is not an open socket: {problem.strerror}", _BOUND) from None
     try:
-        if sock.family not in _LISTENABLE or sock.type != socket.SOCK_STREAM:
-            raise StartError(f"{address} is not a TCP or Unix stream socket", hint)
-        if _is_unbound(sock):
-            raise StartError(f"{address} is a socket without an address", hint)
-        sock.listen(backlog)
-        sock.setblocking(False)
-        sock.set_inheritable(False)
+        return _listening(sock, str(address), backlog)
     except StartError:
         sock.detach()  # not what we were promised, so not ours to close
         raise
+
+
+def _listening(sock: socket.socket, name: str, backlog: int) -> Bound:
+    """One that somebody else made, once it listens."""
+    try:
+        if sock.family not in _LISTENABLE or sock.type != socket.SOCK_STREAM:
+            raise StartError(f"{name} is not a TCP or Unix stream socket", _BOUND)
+        if _is_unbound(sock):
+            raise StartError(f"{name} is a socket without an address", _BOUND)
+        sock.listen(backlog)
+        sock.setblocking(False)
+        sock.set_inheritable(False)
     except OSError as problem:
-        sock.detach()
-        raise StartError(f"{address} cannot listen: {problem.strerror}", hint) from None
+        raise StartError(f"{name} cannot listen: {problem.strerror}", _BOUND) from None
     kind = Kind.UNIX if sock.family == socket.AF_UNIX else Kind.TCP
     return Bound(socket=sock, kind=kind, label=_label(sock), inherited=True)
 

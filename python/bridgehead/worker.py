@@ -1,38 +1,31 @@
-"""One worker: load, bind, start, serve until told to stop, and end in order.
+"""One worker: the network of a server on a running loop, from its first client to its last.
 
-Not how requests are answered (Rust and `asgi.py`) and not how signals are caught (Rust's control thread).
+Not how requests are answered (Rust and `asgi.py`), and not when it begins and ends: `server.py` says.
 
-Invariant: whatever happens, what was started is ended in the opposite order, and each wait has its deadline.
+Invariant: whatever holds a request, each wait for it has its deadline, and in the end the network is closed.
 """
 
 import asyncio
 import contextvars
-import os
-import signal
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from bridgehead import forks, log
-from bridgehead._native import Control, Server
+from bridgehead import log
+from bridgehead._native import Server as Network
 from bridgehead.asgi import Application, answer, complain
 from bridgehead.config import Config
-from bridgehead.errors import StartError
-from bridgehead.lifespan import Deadlines, Lifespan
-from bridgehead.load_app import load
-from bridgehead.sockets import Bound, bind
-from bridgehead.task_trial import Chosen, choose
-
-if TYPE_CHECKING:
-    from bridgehead.selector import FusedSelector
+from bridgehead.lifespan import Lifespan
+from bridgehead.loops import OwnLoop
+from bridgehead.sockets import Bound
+from bridgehead.task_trial import Chosen
 
 _FIRST_REQUEST = 15.0  # seconds, at least: the keep-alive time is for the next ones
 _CANCELLING = 2.0  # seconds for `finally` blocks, once requests are cancelled
 _CLOSING = 0.5  # of these, for whoever waits in `send()` once the connections are closed
 _SHARE = 0.7  # of a short shutdown, what requests get at least
-_LEFT_TASKS = 1.0  # seconds for tasks that the application left running
 _MARGIN = 3.0  # seconds after which a shutdown that should be over is ended from outside the loop
 
 
@@ -88,202 +81,133 @@ class Patience:
         return self.requests + self.cancelling + self.lifespan + _MARGIN
 
 
-def run(config: Config) -> int:
-    """Serve until told to stop; the exit code."""
-    return _in_a_loop(config, lambda loop, selector: _Worker(config, loop, selector).serve())
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a worker listens, the loop it may turn (None: it is not ours), the tasks of its requests."""
+
+    bound: Sequence[Bound]
+    own: OwnLoop | None
+    tasks: Chosen | None
 
 
-def check(config: Config) -> int:
-    """Load the application as `run` does, and nothing more; the exit code."""
+class _Waiting:
+    """For the last request, or for who has no time. Rust holds this, so it must not hold the network."""
 
-    async def load_it() -> int:
-        name = load(config.app, factory=config.factory, app_dir=config.app_dir).name
-        log.logger().info("%s loads, and the settings are valid.", name)
-        return 0
+    def __init__(self) -> None:
+        self.over = False
+        self.hurried = False
+        self._changed = asyncio.Event()
 
-    return _in_a_loop(config, lambda *_: load_it())
+    def finish(self) -> None:
+        self.over = True
+        self._changed.set()
+
+    def hurry(self) -> None:
+        self.hurried = True
+        self._changed.set()
+
+    async def is_over(self, seconds: float, *, hurries: bool = False) -> bool:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while not self.over and not (hurries and self.hurried):
+                    await self._changed.wait()
+                    self._changed.clear()
+        return self.over
 
 
-def _in_a_loop(
-    config: Config,
-    work: Callable[[asyncio.AbstractEventLoop, "FusedSelector | None"], Coroutine[Any, Any, int]],
-) -> int:
-    loop, selector = _new_loop(config)
-    try:
-        asyncio.set_event_loop(loop)
-        return loop.run_until_complete(work(loop, selector))
-    finally:
-        _close(loop)
+class Worker:
+    """Serves an application on the running loop, from the moment it is made."""
 
-
-class _Worker:
-    def __init__(
-        self, config: Config, loop: asyncio.AbstractEventLoop, selector: "FusedSelector | None"
-    ) -> None:
-        self._config = config
-        self._selector = selector
-        self._loop = loop
+    def __init__(self, application: Application, lifespan: Lifespan, config: Config, place: Place) -> None:
         self._patience = Patience.of(config)
-        self._stop = asyncio.Event()
-        self._over = asyncio.Event()
+        self._loop = asyncio.get_running_loop()
+        self._selector = place.own.selector if place.own is not None else None
+        self._requests = _Waiting()
+        self._ending = asyncio.Event()
+        host = self._host(application, lifespan.context)
+        self._network = Network(host, self._options(config, lifespan.state, place))
+        if self._selector is not None:
+            self._selector.attach(self._loop, self._network.turner)
+        if self._network.fallback is not None:
+            reason = "The network has a thread of its own, since it cannot be turned under uvloop: %s."
+            log.logger().warning(reason, self._network.fallback)
 
-    async def serve(self) -> int:
-        # Before binding: a mistake in the application is worth more to its author than a taken port. Inside
-        # the loop, since applications ask for it while they are imported.
-        loaded = load(self._config.app, factory=self._config.factory, app_dir=self._config.app_dir)
-        bound = bind(self._config.addresses(), backlog=self._config.backlog)
-        try:
-            await self._serve(loaded.application, bound)
-        finally:
-            for each in bound:
-                each.close()
-        return 0
+    @property
+    def running(self) -> int:
+        """How many requests have not returned yet."""
+        return self._network.running
 
-    async def _serve(self, application: Application, bound: list[Bound]) -> None:
-        log.process_started(os.getpid())
-        # Not closed when serving ends: a thread that the application left behind may hold the exit, and a
-        # second signal has to work until then.
-        control = Control(self._loop, self._told, self._patience.whole)
-        forks.register(each.socket for each in bound)
-        try:
-            await self._live(application, bound, control)
-        finally:
-            control.detach()
-        log.process_finished(os.getpid())
+    def drain(self) -> None:
+        """Let nobody in any more but those who wait, and close who is idle."""
+        self._ending.set()
+        self._network.drain()
 
-    async def _live(self, application: Application, bound: list[Bound], control: Control) -> None:
-        """From the application's startup to its shutdown."""
-        config, context = self._config, contextvars.copy_context()
-        deadlines = Deadlines(startup=config.timeout_lifespan_startup, shutdown=self._patience.lifespan)
-        lifespan = Lifespan(application, config.lifespan, deadlines, context)
-        if await self._unless_told(lifespan.startup()):
-            control.rearm()
-            tasks = await choose(config.task_impl)
-            server = Server(self._host(application, context), self._options(bound, lifespan, tasks))
-            for each in bound:
-                # Rust has its own; while ours were open, clients would go on being let into the backlog.
-                each.socket.close()
-            if self._selector is not None:
-                self._selector.attach(self._loop, server.turner)
-            if server.fallback is not None:
-                reason = "The network has a thread of its own, since it cannot be turned under uvloop: %s."
-                log.logger().warning(reason, server.fallback)
-            log.serving(each.label for each in bound)
-            await self._stop.wait()
-            await self._end(server)
-        await lifespan.shutdown()
+    def hurry(self) -> None:
+        """Wait no longer for requests."""
+        self._requests.hurry()
 
-    async def _unless_told(self, startup: Coroutine[Any, Any, None]) -> bool:
-        """Run the startup; False if the end came first."""
-        starting, told = self._loop.create_task(startup), self._loop.create_task(self._stop.wait())
-        await asyncio.wait({starting, told}, return_when=asyncio.FIRST_COMPLETED)
-        told.cancel()
-        if not starting.done():
-            starting.cancel()
-            with suppress(asyncio.CancelledError):
-                await starting
-            return False
-        starting.result()
-        return True
-
-    async def _end(self, server: Server) -> None:
+    async def end(self) -> None:
         """Let requests finish, then cancel them, then close what is left."""
-        log.stopping()
-        server.drain()
-        if not await self._is_over(self._patience.requests):
-            if cancelled := server.cancel():
-                log.logger().warning("Cancelled %d running requests: the shutdown's time is over.", cancelled)
-                await self._is_over(self._patience.cancelling - _CLOSING)
-            server.abort()
-            if not await self._is_over(_CLOSING):
-                log.logger().error("%d requests did not end when cancelled.", server.running)
+        self.drain()
+        if not await self._requests.is_over(self._patience.requests, hurries=True):
+            if cancelled := self._network.cancel():
+                reason = "the exit was forced" if self._requests.hurried else "the shutdown's time is over"
+                log.logger().warning("Cancelled %d running requests: %s.", cancelled, reason)
+                await self._requests.is_over(self._patience.cancelling - _CLOSING)
+            self._network.abort()
+            if not await self._requests.is_over(_CLOSING):
+                log.logger().error("%d requests did not end when cancelled.", self.running)
+        self._close()
+
+    def kill(self) -> None:
+        """End at once, for who may not wait: requests are cancelled, connections cut."""
+        self._ending.set()
+        self._network.cancel()
+        self._network.abort()
+        self._close()
+
+    def _close(self) -> None:
         if self._selector is not None:
             self._selector.detach(self._loop)
-        server.close()
-
-    async def _is_over(self, seconds: float) -> bool:
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._over.wait(), seconds)
-        return self._over.is_set()
-
-    def _told(self, number: int) -> None:
-        log.logger().debug("Received %s.", signal.Signals(number).name)
-        self._stop.set()
+        self._network.close()
 
     def _host(self, application: Application, context: contextvars.Context) -> Host:
         return Host(
             application=application,
             answer=answer,
-            finished=self._over.set,
+            finished=self._requests.finish,
             complain=complain,
             event_loop=self._loop,
             context=context,
-            shutdown={"wait": self._stop.wait, "is_set": self._stop.is_set},
+            shutdown={"wait": self._ending.wait, "is_set": self._ending.is_set},
         )
 
-    def _runtime(self) -> int | str:
-        """Who turns the network; Rust knows these words."""
-        if self._selector is not None:
-            return self._selector.fileno()
-        return "nested" if self._config.runtime == "fused" else "threaded"
-
-    def _options(self, bound: list[Bound], lifespan: Lifespan, tasks: Chosen | None) -> Options:
-        config = self._config
+    def _options(self, config: Config, state: dict[str, Any], place: Place) -> Options:
         headers = config.headers
         if config.server_header and not any(name == b"server" for name, _ in headers):
             headers = ((b"server", b"bridgehead"), *headers)
         wants_log = config.access_log and log.logger().isEnabledFor(log.INFO)
         terminal = sys.stdout is not None and sys.stdout.isatty()
         return Options(
-            listeners=tuple((each.socket.fileno(), not each.inherited) for each in bound),
+            listeners=tuple((each.socket.fileno(), not each.inherited) for each in place.bound),
             root_path=config.root_path,
-            state=lifespan.state,
+            state=state,
             pathsend=config.pathsend,
             first_request=max(config.timeout_keep_alive, _FIRST_REQUEST),
             keep_alive=config.timeout_keep_alive,
             date_header=config.date_header,
             default_headers=headers,
-            request_task=tasks,
-            runtime=self._runtime(),
+            runtime=_runtime(config, place),
+            request_task=place.tasks,
             access_log=1 if wants_log else None,
             access_colours=terminal if config.use_colors is None else config.use_colors,
         )
 
 
-def _new_loop(config: Config) -> "tuple[asyncio.AbstractEventLoop, FusedSelector | None]":
-    """The loop that was asked for; with its selector, if the fused runtime is that."""
-    fused = config.runtime == "fused"
-    if fused and sys.platform != "linux":
-        raise StartError("the fused runtime needs Linux", "use --runtime threaded")
-    if config.loop != "asyncio":
-        try:
-            import uvloop
-        except ImportError:
-            if config.loop == "uvloop":
-                raise StartError(
-                    "uvloop is not installed", "try `pip install uvloop`, or --loop auto"
-                ) from None
-        else:
-            return uvloop.new_event_loop(), None
-    if not fused:
-        return asyncio.new_event_loop(), None
-    # Not before: other systems have no epoll.
-    from bridgehead.selector import FusedSelector
-
-    selector = FusedSelector()
-    return asyncio.SelectorEventLoop(selector), selector
-
-
-def _close(loop: asyncio.AbstractEventLoop) -> None:
-    """End what the application left running, as `asyncio.run` does."""
-    try:
-        left = asyncio.all_tasks(loop)
-        for task in left:
-            task.cancel()
-        if left:
-            loop.run_until_complete(asyncio.wait(left, timeout=_LEFT_TASKS))
-        loop.run_until_complete(loop.shutdown_asyncgens())
-        loop.run_until_complete(loop.shutdown_default_executor())
-    finally:
-        asyncio.set_event_loop(None)
-        loop.close()
+def _runtime(config: Config, place: Place) -> int | str:
+    """Who turns the network; Rust knows these words. A loop that is not ours is left alone."""
+    if place.own is None:
+        return "threaded"
+    if place.own.selector is not None:
+        return place.own.selector.fileno()
+    return "nested" if config.runtime == "fused" else "threaded"

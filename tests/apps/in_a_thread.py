@@ -1,6 +1,6 @@
 """`python -m in_a_thread TARGET …` is `serve`, with the loop on a thread that is not the main one.
 
-Not another server: what runs is `worker.run`, as a program that embeds it would call it. With `OWN_HANDLERS`
+Not another server: what runs is `command.run`, as a program that embeds it would call it. With `OWN_HANDLERS`
 in the environment the main thread has signal handlers of its own.
 """
 
@@ -14,7 +14,7 @@ from lifecycle_app import install, say
 
 from bridgehead import log
 from bridgehead.cli import read_config
-from bridgehead.worker import run
+from bridgehead.command import run
 
 
 def main() -> None:

@@ -117,6 +117,26 @@ async def spin_the_loop(scope: Scope, receive: Receive, send: Send) -> None:
     await answer(send, b"spun")
 
 
+def server_is_ending() -> bool:
+    """As sse-starlette asks when it has not found uvicorn."""
+    handler: Any = signal.getsignal(signal.SIGTERM)
+    ending: bool = handler.__self__.should_exit
+    return ending
+
+
+@routes.at("handler")
+async def show_the_handlers_server(scope: Scope, receive: Receive, send: Send) -> None:
+    await answer_json(send, server_is_ending())
+
+
+@routes.at("watch")
+async def watch_the_handlers_server(scope: Scope, receive: Receive, send: Send) -> None:
+    say("watch began")
+    while not server_is_ending():
+        await asyncio.sleep(0.01)
+    await answer(send, b"ending")
+
+
 @routes.at("ledger")
 async def write_the_ledger(scope: Scope, receive: Receive, send: Send) -> None:
     """Notes on disk that it ran."""

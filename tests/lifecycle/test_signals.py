@@ -86,3 +86,15 @@ def test_many_signals_under_traffic_lose_no_request(loop: str) -> None:
             server.signal(SIGUSR1)
             client.assert_open()
         server.wait_line("app: user handler got SIGUSR1")
+
+
+def test_pythons_handler_is_a_servers_method_that_says_whether_it_ends(loop: str) -> None:
+    """Event streams that look at `signal.getsignal(SIGTERM).__self__` learn of the end by it."""
+    with Server("lifecycle_app:app", "--loop", loop) as server:
+        assert server.ask("/handler").json() is False
+        client = server.connect()
+        client.send(request("/watch"))
+        server.wait_line("app: watch began")
+        server.signal(SIGTERM)
+        assert client.read_response().body == b"ending"
+        server.assert_ended_well()

@@ -1,0 +1,83 @@
+"""The server of the command `serve`: its signals are the control thread's, and an ordered end is exit code 0.
+
+Not another server: how it starts and ends is `server.py`'s. Not the words on the command line: `cli.py`.
+
+Invariant: the first signal ends it in order, whatever the loop does and whichever thread that is on.
+"""
+
+import asyncio
+import signal
+import socket
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn
+
+from bridgehead import config as options
+from bridgehead import forks, log
+from bridgehead._native import Control
+from bridgehead.errors import StartError
+from bridgehead.loops import OwnLoop
+from bridgehead.server import HANDLED_SIGNALS, Server
+from bridgehead.server_config import Config
+from bridgehead.worker import Patience
+
+
+def run(settings: options.Config) -> int:
+    """Serve until told to stop; the exit code."""
+    _Command(Config.of(settings)).run()
+    return 0
+
+
+def check(settings: options.Config) -> int:
+    """Load the application as `run` does, and nothing more; the exit code."""
+    config = Config.of(settings)
+
+    async def load_it() -> int:
+        config.load()
+        log.logger().info("%s loads, and the settings are valid.", config.loaded_name)
+        return 0
+
+    return OwnLoop(config).run(load_it())
+
+
+class _Command(Server):
+    _control: Control
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        self._show_itself()
+        # Not closed when serving ends: a thread that the application left behind may hold the exit, and a
+        # second signal has to work until then.
+        patience = Patience.of(self.config).whole
+        self._control = Control(asyncio.get_running_loop(), self._told_by_control, patience)
+        try:
+            yield
+        finally:
+            self._control.detach()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._control.rearm()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        """Python's share of a signal. The control thread counts them, and ends the process at the second."""
+        self.should_exit = True
+
+    def _told_by_control(self, number: int) -> None:
+        log.logger().debug("Received %s.", signal.Signals(number).name)
+        self.should_exit = True
+
+    def _show_itself(self) -> None:
+        """Who looks at Python's handler finds a server that says `should_exit`; some streams end by that."""
+        if threading.current_thread() is not threading.main_thread():
+            return
+        for number in HANDLED_SIGNALS:
+            before = signal.getsignal(number)
+            if before in (signal.SIG_DFL, signal.default_int_handler):
+                signal.signal(number, self.handle_exit)
+                forks.replaces(number, self.handle_exit, before)
+
+    def _refuse(self, problem: StartError) -> NoReturn:
+        raise problem

@@ -1,0 +1,85 @@
+"""The event loop of a server that is not given one: which it is, how it runs, how it is closed.
+
+Not what runs on it (`server.py`).
+
+Invariant: a loop that is made here is closed here, and what was left running on it is ended before.
+"""
+
+import asyncio
+import sys
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from bridgehead.config import Config
+from bridgehead.errors import StartError
+
+if TYPE_CHECKING:
+    from bridgehead.selector import FusedSelector
+
+T = TypeVar("T")
+
+_LEFT_TASKS = 1.0  # seconds for tasks that the application left running
+
+
+class OwnLoop:
+    """A loop that a configuration asks for, and its selector if the network is turned by that."""
+
+    def __init__(self, config: Config) -> None:
+        fused = config.runtime == "fused"
+        if fused and sys.platform != "linux":
+            raise StartError("the fused runtime needs Linux", "use --runtime threaded")
+        self.selector: FusedSelector | None = None
+        loop = _uvloop(config.loop)
+        if loop is None and fused:
+            self.selector = _new_selector()
+            loop = asyncio.SelectorEventLoop(self.selector)
+        self.loop = loop or asyncio.new_event_loop()
+
+    def run(self, main: Coroutine[Any, Any, T]) -> T:
+        """Run it to its end, and close the loop."""
+        try:
+            asyncio.set_event_loop(self.loop)
+            return self.loop.run_until_complete(main)
+        finally:
+            _close(self.loop)
+
+
+def _new_selector() -> "FusedSelector":
+    # Not before: other systems have no epoll.
+    from bridgehead.selector import FusedSelector
+
+    return FusedSelector()
+
+
+def plain_loop(wanted: str) -> asyncio.AbstractEventLoop:
+    """A loop for somebody else's use, by its name."""
+    return _uvloop(wanted) or asyncio.new_event_loop()
+
+
+def _uvloop(wanted: str) -> asyncio.AbstractEventLoop | None:
+    """A loop of uvloop's, if that is wanted and there."""
+    if wanted == "asyncio":
+        return None
+    try:
+        import uvloop
+    except ImportError:
+        if wanted == "uvloop":
+            hint = "try `pip install uvloop`, or --loop auto"
+            raise StartError("uvloop is not installed", hint) from None
+        return None
+    return uvloop.new_event_loop()
+
+
+def _close(loop: asyncio.AbstractEventLoop) -> None:
+    """End what the application left running, as `asyncio.run` does."""
+    try:
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        if left:
+            loop.run_until_complete(asyncio.wait(left, timeout=_LEFT_TASKS))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.run_until_complete(loop.shutdown_default_executor())
+    finally:
+        asyncio.set_event_loop(None)
+        loop.close()

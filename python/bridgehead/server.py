@@ -1,0 +1,323 @@
+"""`bridgehead.Server`: one server from its start to its end, in steps that have uvicorn's names.
+
+Not the network (`worker.py`), not the application's part (`lifespan.py`), not the loop (`loops.py`).
+
+Invariant: however `serve()` is left, nothing that it started is left behind.
+"""
+
+import asyncio
+import inspect
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Coroutine, Generator, Sequence
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Any, NoReturn, ParamSpec
+
+from bridgehead import forks, log
+from bridgehead.errors import EXIT_START_FAILED, Interrupted, StartError
+from bridgehead.lifespan import Lifespan
+from bridgehead.loops import OwnLoop
+from bridgehead.server_config import Config
+from bridgehead.sockets import Bound, adopt, bind
+from bridgehead.task_trial import choose
+from bridgehead.worker import Place, Worker
+
+P = ParamSpec("P")
+
+HANDLED_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+_TICK = 0.1  # seconds between looks, for who overrides what is looked at; uvicorn's
+_TICKS = 864_000  # then the counter begins anew, as uvicorn's does: after a day
+
+
+class Listening:
+    """Some of the sockets that a server listens on; as much of an `asyncio.Server` as people look at."""
+
+    def __init__(self, bound: Sequence[Bound], worker: Worker) -> None:
+        self._bound = bound
+        self._worker = worker
+
+    @property
+    def sockets(self) -> tuple[socket.socket, ...]:
+        """The sockets, none once they are closed; `sockets[0].getsockname()` tells the port."""
+        return tuple(each.socket for each in self._bound if each.socket.fileno() >= 0)
+
+    def is_serving(self) -> bool:
+        """Whether clients are let in."""
+        return bool(self.sockets)
+
+    def close(self) -> None:
+        """Let no more clients in, on any socket of the server."""
+        for each in self._bound:
+            each.socket.close()
+        self._worker.drain()
+
+
+class Server:
+    """Serves one application: `Server(Config(app)).run()`, or `await server.serve()` in a loop that runs.
+
+    `started` says that clients are let in. Setting `should_exit`, from any thread, ends the server in order;
+    `force_exit` as well ends it without waiting for requests, and without the application's shutdown.
+    """
+
+    lifespan: Lifespan
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.servers: list[Listening] = []
+        self.started = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._own: OwnLoop | None = None
+        self._changed = asyncio.Event()
+        self._starting: asyncio.Task[None] | None = None
+        self._worker: Worker | None = None
+        self._bound: list[Bound] = []
+        self._captured_signals: list[int] = []
+        self.should_exit = False
+        self.force_exit = False
+
+    @property
+    def should_exit(self) -> bool:
+        """Whether the server is to end."""
+        return self._should_exit
+
+    @should_exit.setter
+    def should_exit(self, value: bool) -> None:
+        self._should_exit = value
+        self._wake()
+
+    @property
+    def force_exit(self) -> bool:
+        """Whether the end is not to wait for anybody."""
+        return self._force_exit
+
+    @force_exit.setter
+    def force_exit(self, value: bool) -> None:
+        self._force_exit = value
+        self._wake()
+
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve on a loop of its own, until told to stop. Also on a thread that is not the main one."""
+        if _a_loop_runs():
+            raise RuntimeError("an event loop runs in this thread already: use `await server.serve()` there")
+        with self._refusing():
+            self._own = OwnLoop(self.config)
+        try:
+            self._own.run(self.serve(sockets=sockets))
+        finally:
+            self._own = None
+
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
+        """Serve on the loop that runs, until told to stop. SystemExit with code 3 if it cannot start."""
+        # Before any signal is taken: an import that hangs is interrupted as usual. Inside the loop, since
+        # applications ask for it while they are imported.
+        with self._refusing():
+            self.config.load()
+        with self.capture_signals():
+            await self._serve(sockets)
+
+    async def _serve(self, sockets: list[socket.socket] | None = None) -> None:
+        try:
+            with self._refusing():
+                self.lifespan = self.config.lifespan_class(self.config)
+            log.process_started(os.getpid())
+            await self.startup(sockets=sockets)
+            if not self.should_exit:
+                await self.main_loop()
+            if self.started:
+                await self.shutdown(sockets=sockets)
+            log.process_finished(os.getpid())
+        finally:
+            self._abandon()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, start the application, let clients in."""
+        self._begin()
+        with self._refusing():
+            if sockets is None:
+                self._bound = bind(self.config.addresses(), backlog=self.config.backlog)
+            else:
+                self._bound = adopt(sockets, backlog=self.config.backlog)
+            forks.register(each.socket for each in self._bound)
+            if not await self._unless_told(self.lifespan.startup()):
+                await self.lifespan.cancel()
+                self._close_sockets()
+                return
+            tasks = await choose(self.config.task_impl)
+            place = Place(bound=self._bound, own=self._own, tasks=tasks)
+            self._worker = Worker(self.config.loaded_app, self.lifespan, self.config, place)
+        groups = [self._bound] if sockets is None else [[each] for each in self._bound]
+        self.servers = [Listening(each, self._worker) for each in groups]
+        if sockets is None:  # who made them has said so
+            log.serving(each.label for each in self._bound)
+        self.started = True
+
+    async def main_loop(self) -> None:
+        """Until the server is to end."""
+        self._begin()
+        counter = 0
+        pause = _TICK if self._is_overridden("should_exit", "on_tick") else None
+        while True:
+            self._changed.clear()
+            if await self.on_tick(counter):
+                return
+            counter = (counter + 1) % _TICKS
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), pause)
+
+    async def on_tick(self, counter: int) -> bool:  # noqa: ARG002 - for who overrides it
+        """Whether the server is to end. Called ten times a second when it is overridden."""
+        return self.should_exit
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let requests finish, and end the application."""
+        self._begin()
+        log.stopping()
+        for each in (*(bound.socket for bound in self._bound), *(sockets or ())):
+            # Rust has its own; while ours are open, clients go on being let into the backlog.
+            each.close()
+        if self._worker is not None:
+            if self.force_exit:
+                self._worker.hurry()
+            await self._worker.end()
+            self._worker = None
+        if self.force_exit:
+            self.lifespan.abandon()
+        else:
+            await self.lifespan.shutdown()
+        self._close_sockets()
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """SIGINT and SIGTERM end the server meanwhile; afterwards they are raised again.
+
+        Only in the main thread: Python lets no other set handlers.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        handler = self.handle_exit
+        before = {number: signal.signal(number, handler) or signal.SIG_DFL for number in HANDLED_SIGNALS}
+        for number, handler_before in before.items():
+            forks.replaces(number, handler, handler_before)
+        try:
+            yield
+        finally:
+            for number, handler_before in before.items():
+                signal.signal(number, handler_before)
+            forks.restores(handler)
+        captured, self._captured_signals = self._captured_signals, []
+        for each in reversed(captured):
+            signal.raise_signal(each)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - Python hands it over
+        """A signal came: the first ends the server, a further SIGINT without waiting."""
+        self._captured_signals.append(sig)
+        if self.should_exit and sig == signal.SIGINT:
+            self.force_exit = True
+        else:
+            self.should_exit = True
+
+    @contextmanager
+    def _refusing(self) -> Generator[None, None, None]:
+        """What stops a start is told as it is due here."""
+        try:
+            yield
+        except StartError as problem:
+            self._close_sockets()
+            self._refuse(problem)
+        except Interrupted:
+            self._close_sockets()
+            raise KeyboardInterrupt from None
+
+    def _refuse(self, problem: StartError) -> NoReturn:
+        """The start failed: say why, and exit as uvicorn does."""
+        log.logger().error("%s", f"{problem}\n{problem.detail}".rstrip())
+        raise SystemExit(EXIT_START_FAILED) from problem
+
+    def _begin(self) -> None:
+        """Find out which loop runs: each step may be the first."""
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            self._changed = asyncio.Event()
+            self._loop = loop
+
+    def _wake(self) -> None:
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self._look)
+
+    def _look(self) -> None:
+        self._changed.set()
+        if self.should_exit and self._starting is not None:
+            self._starting.cancel()
+        if self.force_exit and self._worker is not None:
+            self._worker.hurry()
+
+    async def _unless_told(self, startup: Coroutine[Any, Any, None]) -> bool:
+        """Run the startup; False if the end came first."""
+        if self.should_exit:
+            startup.close()
+            return False
+        starting = self._starting = asyncio.create_task(startup)
+        try:
+            await asyncio.wait({starting})
+        finally:
+            self._starting = None
+            starting.cancel()
+        if starting.cancelled():
+            return False
+        starting.result()
+        return True
+
+    def _abandon(self) -> None:
+        """What is left of a server that could not end in order: a cancelled one may wait for nobody."""
+        if self._worker is not None:
+            self._worker.kill()
+            self._worker = None
+        if hasattr(self, "lifespan"):
+            self.lifespan.abandon()
+        self._close_sockets()
+
+    def _close_sockets(self) -> None:
+        for each in self._bound:
+            each.close()
+        forks.forget(each.socket for each in self._bound)
+        self._bound = []
+
+    def _is_overridden(self, *names: str) -> bool:
+        """Whether somebody has to be asked, who tells nobody of a change."""
+        ours, theirs = vars(Server), type(self)
+        return any(name in vars(self) or getattr(theirs, name) is not ours[name] for name in names)
+
+
+def _a_loop_runs() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _with_the_options(_: Callable[P, Config]) -> Callable[[Callable[..., None]], Callable[P, None]]:
+    """A function that takes what `Config` takes, for type checkers and for readers of its signature."""
+
+    def typed(function: Callable[..., None]) -> Callable[P, None]:
+        function.__signature__ = inspect.signature(Config).replace(return_annotation=None)  # type: ignore[attr-defined]
+        return function
+
+    return typed
+
+
+@_with_the_options(Config)
+def run(*app: Any, **options: Any) -> None:
+    """Serve an application until told to stop: `run(app, port=8000)`, `run("main:app")`.
+
+    The process ends by the signal that ended the server; Ctrl+C returns. A failing start exits with code 3.
+    """
+    server = Server(Config(*app, **options))
+    with suppress(KeyboardInterrupt):
+        server.run()

@@ -1,0 +1,101 @@
+"""`bridgehead.Config`: the options of a server in code, and what becomes of them when they are loaded.
+
+Not the options: `config.py` has each once.
+
+Invariant: `loaded_app` is there when `loaded` is true, and has been adapted to ASGI 3.
+"""
+
+import asyncio
+import contextvars
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Self
+
+from bridgehead import config as options
+from bridgehead import log
+from bridgehead.asgi import Application
+from bridgehead.lifespan import Deadlines, Lifespan
+from bridgehead.sockets import bind
+from bridgehead.worker import Patience
+
+
+class Config(options.Config):
+    """The options of a `Server`, by uvicorn's names: `Config(app, port=0, log_level="warning")`.
+
+    `app` is an application, or the words that name one. Every option can be assigned until the server starts.
+    """
+
+    loaded: bool
+    loaded_app: Application
+    loaded_name: str
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.loaded = False
+        self.configure_logging()
+
+    @classmethod
+    def of(cls, settings: options.Config) -> Self:
+        """The same options."""
+        return cls(**{each.name: getattr(settings, each.name) for each in fields(settings)})
+
+    def configure_logging(self) -> None:
+        """Set up the server's own loggers; done when the configuration is made."""
+        log.configure(level=self.log_level, use_colors=self.use_colors)
+
+    def load(self) -> None:
+        """Find the application, unless that has been done. `StartError` says why it cannot be found."""
+        if self.loaded:
+            return
+        # Imported when something is loaded: who only configures needs none of it.
+        from bridgehead.env_file import read_env_file
+        from bridgehead.interface import adapt
+        from bridgehead.load_app import load
+
+        if self.env_file is not None:
+            variables = read_env_file(self.env_file, os.environ)
+            os.environ.update({name: each.value for name, each in variables.items()})
+        found = load(self.app, factory=self.factory, app_dir=self.app_dir)
+        self.loaded_name = found.name
+        self.loaded_app, self.interface = adapt(found.application, self.interface, found.name)
+        self.loaded = True
+
+    @property
+    def asgi_version(self) -> str:
+        """What ASGI calls the version of the application's interface."""
+        return "2.0" if self.interface == "asgi2" else "3.0"
+
+    @property
+    def lifespan_class(self) -> "type[ServerLifespan]":
+        """Called with the configuration, gives what a server starts and ends the application with."""
+        return ServerLifespan
+
+    def get_loop_factory(self) -> Callable[[], asyncio.AbstractEventLoop]:
+        """For `asyncio.run(server.serve(), loop_factory=…)`: makes the loop that `loop` names."""
+        from bridgehead.loops import plain_loop
+
+        wanted = self.loop
+        return lambda: plain_loop(wanted)
+
+    def bind_socket(self) -> socket.socket:
+        """A socket that listens where the configuration says, to be given to `Server.run(sockets=[…])`."""
+        bound = bind(self.addresses(), backlog=self.backlog)
+        # A name may stand for an address of each family. There is one socket to give: uvicorn's is of IPv4.
+        chosen = next((each for each in bound if each.socket.family != socket.AF_INET6), bound[0])
+        for each in bound:
+            if each is not chosen:
+                each.close()
+        log.serving([chosen.label])
+        chosen.socket.set_inheritable(True)
+        return chosen.socket
+
+
+class ServerLifespan(Lifespan):
+    """The lifespan of a configuration's application."""
+
+    def __init__(self, config: Config) -> None:
+        config.load()
+        deadlines = Deadlines(startup=config.timeout_lifespan_startup, shutdown=Patience.of(config).lifespan)
+        super().__init__(config.loaded_app, config.lifespan, deadlines, contextvars.copy_context())
