@@ -5,18 +5,22 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from harness import Server
 
 ROOT = Path(__file__).resolve().parent.parent
+# Started by Python; the others are applications.
+PROGRAMS = {"embedded.py"}
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
-def serve(name: str) -> Server:
+def serve(name: str, *options: str) -> Server:
     """The example as its run line has it, from the top of the repository."""
-    return Server(f"examples/{name}", cwd=ROOT)
+    return Server(f"examples/{name}", *options, cwd=ROOT)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
@@ -24,7 +28,9 @@ def test_an_example_is_short_says_how_to_run_it_and_is_in_the_index(example: Pat
     text = example.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 60
     promise = ast.get_docstring(ast.parse(text)) or ""
-    assert f"Run it: serve examples/{example.name}" in promise.splitlines()
+    command = "python" if example.name in PROGRAMS else "serve"
+    words = f"Run it: {command} examples/{example.name}"
+    assert any(line == words or line.startswith(f"{words} --") for line in promise.splitlines())
     index = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
     assert f"| [{example.name}]({example.name}) |" in index
 
@@ -108,6 +114,25 @@ def test_starlette_sends_its_file_works_afterwards_and_streams() -> None:
             pass
         assert server.ask("/jobs").json() == {"done": ["tea"]}
         assert server.ask("/numbers").body.split() == [b"%d" % number for number in range(1000)]
+
+
+def test_embedded_asks_its_own_server_and_ends() -> None:
+    program = [sys.executable, "examples/embedded.py"]
+    ended = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, timeout=30, check=True)
+    assert ended.stdout.splitlines() == ["request 1", "request 2", "request 3", "the server has ended"]
+    assert ended.stderr == ""
+
+
+def test_wsgi_greets_streams_and_takes_a_file() -> None:
+    pytest.importorskip("flask")
+    part = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.txt"\r\n\r\nhello\r\n--x--\r\n'
+    with serve("wsgi_app.py", "--interface", "wsgi") as server:
+        assert server.ask("/").body == b"Hello from Flask\n"
+        assert len(server.ask("/rows").body.splitlines()) == 1000
+        with server.connect() as client:
+            form = [("Content-Type", "multipart/form-data; boundary=x")]
+            upload = client.ask("/files", method="POST", body=part, headers=form)
+        assert upload.json() == {"name": "a.txt", "size": 5}
 
 
 def test_the_index_names_no_file_that_is_not_there() -> None:

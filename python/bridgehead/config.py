@@ -32,6 +32,7 @@ from bridgehead.options import (
     header,
     many,
     maybe,
+    numbered,
     option,
     options_of,
     switch,
@@ -42,6 +43,8 @@ from bridgehead.quantities import seconds
 
 Application = Callable[..., Awaitable[None]]
 
+# As `logging` numbers them; TRACE is uvicorn's.
+_LEVELS = {50: "critical", 40: "error", 30: "warning", 20: "info", 10: "debug", 5: "trace"}
 _NEW = "new: uvicorn has no such option"
 
 
@@ -249,7 +252,7 @@ class Config:
 
     log_level: str = option(
         "info",
-        read=choice("critical", "error", "warning", "info", "debug", "trace"),
+        read=numbered(choice(*_LEVELS.values()), _LEVELS),
         metavar="LEVEL",
         group="Logs",
         help="what the server says on stderr: critical, error, warning, info, debug, trace",

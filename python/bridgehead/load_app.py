@@ -36,6 +36,9 @@ def load(target: str | Application, *, factory: bool, app_dir: str) -> LoadedApp
     """Find what `target` names. An application that is one already is taken as it is, as in uvicorn."""
     if not isinstance(target, str):
         name = getattr(target, "__qualname__", type(target).__qualname__)
+        if not factory and looks_like_a_factory(target):
+            _tell(f"{name} takes no arguments: it is called as a factory. Say factory=True")
+            factory = True
         return LoadedApp(application=_built(target, name) if factory else target, name=name)
     refuse_misread(target, app_dir)
     wanted = parse_target(target)

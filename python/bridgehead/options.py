@@ -196,6 +196,11 @@ def choice(*words: str) -> Reader[str]:
     return read
 
 
+def numbered(read_word: Reader[str], numbers: dict[int, str]) -> Reader[str]:
+    """One of some words, or the number that Python has for it."""
+    return lambda value: read_word(numbers.get(value, value) if isinstance(value, int) else value)
+
+
 def maybe(read_given: Reader[T]) -> Reader[T | None]:
     """What `read_given` reads, or None."""
     return lambda value: None if value is None else read_given(value)

@@ -1,0 +1,158 @@
+"""`bridgehead.Config`: options as keywords and as attributes, and what is refused."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import logging
+import os
+import subprocess
+import sys
+from enum import Enum, StrEnum
+from pathlib import Path
+from typing import Any
+
+import pytest
+from embedded_app import App
+from harness import UVICORN
+from harness.embedded import InThread, heard, server_of
+
+import bridgehead
+from bridgehead import Config, Server, StartError
+from bridgehead.config import OPTIONS
+
+pytestmark = pytest.mark.skipif(UVICORN, reason="these run Bridgehead by its own names")
+
+
+@pytest.mark.parametrize("taker", [Config, bridgehead.run])
+def test_every_option_is_a_keyword_and_the_application_comes_first(taker: Any) -> None:
+    parameters = inspect.signature(taker).parameters
+    assert list(parameters) == [option.name for option in OPTIONS]
+    kinds = [each.kind for each in parameters.values()]
+    assert kinds[0] == inspect.Parameter.POSITIONAL_OR_KEYWORD
+    assert set(kinds[1:]) == {inspect.Parameter.KEYWORD_ONLY}
+
+
+def test_uvicorns_names_mean_the_same() -> None:
+    config = Config("main:app", host="0.0.0.0", port=80, root_path="/x", headers=[("A", "b")], backlog=7)  # type: ignore[arg-type]
+    assert (config.app, config.host, config.port, config.root_path) == ("main:app", "0.0.0.0", 80, "/x")
+    assert (config.headers, config.backlog) == (((b"a", b"b"),), 7)
+    assert not config.loaded
+
+
+@pytest.mark.parametrize("name", ["ssl_certfile", "ssl_keyfile", "workers_", "nonsense"])
+def test_what_is_no_option_is_a_type_error(name: str) -> None:
+    with pytest.raises(TypeError, match=name):
+        Config("main:app", **{name: "x"})  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=name):
+        bridgehead.run("main:app", **{name: "x"})  # type: ignore[arg-type]
+
+
+def test_a_wrong_value_is_refused_when_it_is_given_and_when_it_is_assigned() -> None:
+    with pytest.raises(StartError, match="port"):
+        Config("main:app", port=-1)
+    config = Config("main:app")
+    with pytest.raises(StartError, match="lifespan"):
+        config.lifespan = "perhaps"
+    assert config.lifespan == "auto"
+    config.port = 9000
+    assert config.port == 9000
+
+
+def test_none_is_the_default() -> None:
+    names = [option.name for option in OPTIONS if option.name != "app"]
+    given: dict[str, Any] = dict.fromkeys(names)
+    config = Config("main:app", **given)
+    assert dataclasses.asdict(config) == dataclasses.asdict(Config("main:app"))
+
+
+def test_a_log_level_may_be_an_enumeration_or_a_number() -> None:
+    class Level(StrEnum):
+        QUIET = "warning"
+
+    class Old(str, Enum):  # noqa: UP042 - as older programs have it
+        QUIET = "error"
+
+    assert Config("main:app", log_level=Level.QUIET).log_level == "warning"
+    assert Config("main:app", log_level=Old.QUIET).log_level == "error"
+    assert Config("main:app", log_level=logging.CRITICAL).log_level == "critical"  # type: ignore[arg-type]
+
+
+def test_a_configuration_loads_once_and_says_what() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None: ...
+
+    config = Config(app)
+    config.load()
+    assert config.loaded
+    assert config.loaded_app is app
+    assert (config.interface, config.asgi_version) == ("asgi3", "3.0")
+    config.load()
+
+
+def test_loading_what_is_not_there_raises_what_is_wrong_and_what_to_do() -> None:
+    with pytest.raises(StartError, match=r"no_such_module[^$]*hint: "):
+        Config("no_such_module:app").load()
+
+
+@pytest.mark.parametrize("factory", [True, False])
+def test_a_factory_is_called(factory: bool) -> None:
+    app = App("made")
+
+    def make() -> App:
+        return app
+
+    with heard() as lines, InThread(server_of(make, factory=factory)) as running:
+        assert running.ask("/").body == b"hello from made"
+    assert any("factory=True" in line for line in lines) != factory
+
+
+def test_an_application_may_be_asgi2_or_wsgi() -> None:
+    pytest.importorskip("a2wsgi")
+
+    class Asgi2:
+        def __init__(self, scope: Any) -> None:
+            self.scope = scope
+
+        async def __call__(self, receive: Any, send: Any) -> None:
+            await App("asgi2")(self.scope, receive, send)
+
+    def wsgi(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        start_response("200 OK", [])
+        return [f"hello from {environ['wsgi.url_scheme']}".encode()]
+
+    with InThread(server_of(Asgi2)) as running:
+        assert running.ask("/").body == b"hello from asgi2"
+        assert running.server.config.asgi_version == "2.0"
+    with InThread(server_of(wsgi, interface="wsgi")) as running:
+        assert running.ask("/").body == b"hello from http"
+    with pytest.raises(SystemExit):
+        server_of(wsgi).run()
+
+
+def test_an_env_file_is_read_before_the_application_loads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OF_THE_FILE", "")
+    monkeypatch.delenv("OF_THE_FILE")
+    (tmp_path / "variables").write_text("OF_THE_FILE=there\n")
+
+    def make() -> App:
+        return App(os.environ["OF_THE_FILE"])
+
+    options: dict[str, Any] = {"factory": True, "env_file": str(tmp_path / "variables")}
+    with InThread(server_of(make, **options)) as running:
+        assert running.ask("/").body == b"hello from there"
+
+
+def test_making_a_configuration_touches_no_loggers_but_ours() -> None:
+    root = logging.getLogger()
+    before = (root.level, root.handlers[:], logging.getLogger("uvicorn").handlers[:])
+    Server(Config("main:app", log_level="debug"))
+    assert (root.level, root.handlers[:], logging.getLogger("uvicorn").handlers[:]) == before
+    Config("main:app")
+
+
+def test_importing_bridgehead_loads_none_of_it() -> None:
+    program = "import sys, bridgehead; print([n for n in sys.modules if n.startswith('bridgehead.')])"
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert shown.stdout.strip() == "[]"
