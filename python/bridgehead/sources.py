@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bridgehead import trace
 from bridgehead.config import OPTIONS, Config
 from bridgehead.errors import StartError, nearest
 from bridgehead.options import Option
@@ -108,8 +109,8 @@ def strays(environ: Mapping[str, str]) -> list[str]:
         _stray(prefix, name, known)
         for prefix in (OUR_PREFIX, UVICORN_PREFIX)
         for name in _names(environ, prefix)
-        if name not in known and prefix + name != CONFIG_VARIABLE
-    ]
+        if name not in known and prefix + name not in (CONFIG_VARIABLE, trace.VARIABLE)
+    ] + trace.mistakes(environ)
 
 
 def is_uvicorns(name: str) -> bool:

@@ -53,6 +53,8 @@ def look_up(key: str) -> Any:
 
 def task_names() -> TaskNames:
     """All of them, or `MissingNameError`."""
+    for key in TABLE:
+        look_up(key)
     return TaskNames(
         enter_task=look_up("enter_task"),
         leave_task=look_up("leave_task"),

@@ -7,13 +7,14 @@ Invariant: whatever holds a request, each wait for it has its deadline, and in t
 
 import asyncio
 import contextvars
+import os
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from bridgehead import log
+from bridgehead import log, trace
 from bridgehead._native import Server as Network
 from bridgehead.asgi import Application, answer, complain
 from bridgehead.config import Config
@@ -37,6 +38,7 @@ class Host:
     answer: Callable[..., Coroutine[Any, Any, None]]
     finished: Callable[[], object]
     complain: Callable[[str], object]
+    trace: Callable[[str], object] | None
     event_loop: asyncio.AbstractEventLoop
     context: contextvars.Context
     shutdown: dict[str, Callable[..., Any]]
@@ -124,7 +126,7 @@ class Worker:
         self._selector = place.own.selector if place.own is not None else None
         self._requests = _Waiting()
         self._ending = asyncio.Event()
-        host = self._host(application, lifespan.context)
+        host = self._host(application, lifespan.context, ours=place.tasks is not None)
         self._network = Network(host, self._options(config, lifespan.state, place))
         if self._selector is not None:
             self._selector.attach(self._loop, self._network.turner)
@@ -171,12 +173,13 @@ class Worker:
             self._selector.detach(self._loop)
         self._network.close()
 
-    def _host(self, application: Application, context: contextvars.Context) -> Host:
+    def _host(self, application: Application, context: contextvars.Context, *, ours: bool) -> Host:
         return Host(
             application=application,
             answer=answer,
             finished=self._requests.finish,
             complain=complain,
+            trace=trace.drives(os.environ, ours=ours),
             event_loop=self._loop,
             context=context,
             shutdown={"wait": self._ending.wait, "is_set": self._ending.is_set},

@@ -32,3 +32,19 @@ def test_a_private_name_that_means_something_else_is_not_relied_on(name: str) ->
         assert server.ask("/task-type").json()["plain"]
         server.stop()
         assert server.stderr.count(STANDS_BACK) == 1
+
+
+def test_a_trace_has_a_line_for_each_drive() -> None:
+    with Server("bridge_app:app", "--task-impl", "rust", env={"BRIDGEHEAD_TRACE": "drive"}) as server:
+        assert server.ask("/mixed/spawn").body == b"spawn"
+        assert server.ask("/hello?" + "x" * 5000).status == 200
+        lines = [server.wait_line("of request", count=count) for count in (1, 2, 3)]
+    assert "(GET /mixed/spawn): steps 1, yielded _GatheringFuture, waits" in lines[0]
+    assert "(GET /mixed/spawn): steps 1, yielded nothing, returned" in lines[1]
+    assert "(GET /hello): steps 1, yielded nothing, returned" in lines[2]
+
+
+def test_a_trace_that_shows_nothing_says_why() -> None:
+    with Server("bridge_app:app", env={"BRIDGEHEAD_TRACE": "drive,dives"}) as server:
+        server.wait_line("BRIDGEHEAD_TRACE=drive shows nothing")
+        server.wait_line("BRIDGEHEAD_TRACE=dives traces nothing; there is drive")

@@ -24,7 +24,7 @@ use crate::nested::Nested;
 use crate::runtime_handle::{RuntimeHandle, set_runtime_handle};
 use crate::scope::{Template, trailers};
 use crate::standby::Presence;
-use crate::stepper::Stepper;
+use crate::stepper::{Request, Stepper};
 use crate::wait::Wait;
 use crate::{ffi, names};
 
@@ -280,7 +280,8 @@ impl Bridge {
             let send = SendFunction::new(http.clone_ref(py));
             let arguments = (&this.callables.application, scope, receive, send, &http);
             let coroutine = this.callables.answer.bind(py).call1(arguments)?;
-            this.stepper.start(coroutine, ffi::copy_of(this.context.bind(py))?)
+            let request = Request { token: Token(key), head: &head };
+            this.stepper.start(coroutine, ffi::copy_of(this.context.bind(py))?, request)
         })();
         match started {
             Ok(task) => {

@@ -16,6 +16,7 @@ use crate::driver::Current;
 use crate::ffi::{self, Entered, Stepped};
 use crate::parked::{Due, Last, Parked, Stage};
 use crate::resume::Resume;
+use crate::trace::Account;
 use crate::wait::Wait;
 use crate::yielded::{Yielded, take};
 
@@ -23,11 +24,38 @@ use crate::yielded::{Yielded, take};
 const STEPS: u32 = 128;
 const SHARE: Duration = Duration::from_millis(5);
 
-/// What a step of the task's own comes to.
-enum Within {
-    Parks,
-    Returns(Py<PyAny>),
-    Odd(Py<PyAny>),
+/// What a drive comes to.
+enum Came<'py> {
+    /// What it waits for will call.
+    Waits,
+    /// The loop comes first, then this.
+    Pauses(PyResult<()>, Pause),
+    Returned(Bound<'py, PyAny>),
+    Raised(PyErr),
+    /// What only the task itself can judge.
+    Odd(Bound<'py, PyAny>),
+}
+
+#[derive(Clone, Copy)]
+enum Pause {
+    Asked,
+    ShareSpent,
+    AnotherTaskIsCurrent,
+}
+
+impl Came<'_> {
+    /// In the words of the trace.
+    fn why(&self) -> &'static str {
+        match self {
+            Self::Waits => "waits",
+            Self::Pauses(_, Pause::Asked) => "lets the loop turn",
+            Self::Pauses(_, Pause::ShareSpent) => "has had its share",
+            Self::Pauses(_, Pause::AnotherTaskIsCurrent) => "another task is current",
+            Self::Returned(_) => "returned",
+            Self::Raised(_) => "raised",
+            Self::Odd(_) => "yielded what cannot be awaited",
+        }
+    }
 }
 
 /// What is left of a drive's share. The clock is looked at from the second step on: most drives have one.
@@ -73,41 +101,15 @@ impl Parked {
     }
 
     /// Drives on, in the coroutine's context.
-    pub(crate) fn go_on(slf: &Bound<'_, Self>, mut outcome: PyResult<()>) -> PyResult<()> {
-        let (py, this) = (slf.py(), slf.get());
-        let Some(task) = this.task(py) else { return Ok(()) };
-        let (driver, coroutine) = (this.driver.get(), this.coroutine.bind(py));
-        let mut share = Share::default();
-        loop {
-            let current = match Current::enter(driver, &task) {
-                Ok(current) => current,
-                // Resolved by another task, in the middle of its step.
-                Err(_) if !driver.current_task(py)?.is_none() => return Self::schedule(slf, outcome),
-                Err(error) => return Err(error),
-            };
-            let stepped = step(coroutine, this.input(py, outcome));
-            let yielded = match stepped {
-                Stepped::Yielded(value) => take(slf, Some(&task), value),
-                Stepped::Returned(result) => {
-                    drop(current);
-                    return this.finish(&task, &result);
-                }
-                Stepped::Raised(error) => {
-                    drop(current);
-                    return Self::hand_over(slf, Last::Raised(error));
-                }
-            };
-            drop(current);
-            match yielded {
-                Err(error) => return Self::hand_over(slf, Last::Raised(error)),
-                Ok(Yielded::Taken) => return Ok(()),
-                Ok(Yielded::Nothing) => return Self::schedule(slf, Ok(())),
-                Ok(Yielded::Odd(value)) => return Self::hand_over(slf, Last::Yielded(value.unbind())),
-                Ok(Yielded::Done(next)) => outcome = next,
-            }
-            if share.is_spent() {
-                return Self::schedule(slf, outcome);
-            }
+    pub(crate) fn go_on(slf: &Bound<'_, Self>, outcome: PyResult<()>) -> PyResult<()> {
+        let this = slf.get();
+        let Some(task) = this.task(slf.py()) else { return Ok(()) };
+        match Self::drive(slf, Some(&task), outcome)? {
+            Came::Waits => Ok(()),
+            Came::Pauses(outcome, _) => Self::schedule(slf, outcome),
+            Came::Returned(result) => this.finish(&task, &result),
+            Came::Raised(error) => Self::hand_over(slf, Last::Raised(error)),
+            Came::Odd(value) => Self::hand_over(slf, Last::Yielded(value.unbind())),
         }
     }
 
@@ -116,41 +118,72 @@ impl Parked {
         let this = slf.get();
         let came = match this.take_last() {
             Some(Last::Yielded(value)) => return Ok(Some(value)),
-            Some(Last::Raised(error)) => Err(error),
-            None => Self::go_on_within(slf, outcome),
+            Some(Last::Raised(error)) => Came::Raised(error),
+            None => Self::drive(slf, None, outcome)?,
         };
         match came {
-            // The task waits for us.
-            Ok(Within::Parks) => Ok(Some(slf.clone().into_any().unbind())),
-            Ok(Within::Odd(value)) => Ok(Some(value)),
-            Ok(Within::Returns(result)) => {
-                drop(this.end());
-                if result.is_none(slf.py()) { Ok(None) } else { Err(PyStopIteration::new_err((result,))) }
+            Came::Waits => {}
+            Came::Pauses(outcome, _) => Self::schedule(slf, outcome)?,
+            Came::Odd(value) => return Ok(Some(value.unbind())),
+            Came::Returned(result) => {
+                this.end();
+                return if result.is_none() {
+                    Ok(None)
+                } else {
+                    Err(PyStopIteration::new_err((result.unbind(),)))
+                };
             }
-            Err(error) => {
-                drop(this.end());
-                Err(error)
+            Came::Raised(error) => {
+                this.end();
+                return Err(error);
             }
         }
+        // The task waits for us.
+        Ok(Some(slf.clone().into_any().unbind()))
     }
 
-    fn go_on_within(slf: &Bound<'_, Self>, mut outcome: PyResult<()>) -> PyResult<Within> {
+    /// Takes steps, each within a bracket of its own; without `task`, the caller's bracket is around all of them.
+    fn drive<'py>(
+        slf: &Bound<'py, Self>,
+        task: Option<&Bound<'py, PyAny>>,
+        mut outcome: PyResult<()>,
+    ) -> PyResult<Came<'py>> {
         let (py, this) = (slf.py(), slf.get());
+        let mut account = Account::new(this.trace.as_deref());
         let mut share = Share::default();
-        loop {
+        let came = loop {
+            let current = match this.enter(task) {
+                Ok(current) => current,
+                // Resolved by another task, in the middle of its step.
+                Err(_) if !this.driver.get().current_task(py)?.is_none() => {
+                    break Came::Pauses(outcome, Pause::AnotherTaskIsCurrent);
+                }
+                Err(error) => return Err(error),
+            };
+            account.step();
             let value = match step(this.coroutine.bind(py), this.input(py, outcome)) {
                 Stepped::Yielded(value) => value,
-                Stepped::Returned(result) => return Ok(Within::Returns(result.unbind())),
-                Stepped::Raised(error) => return Err(error),
+                Stepped::Returned(result) => break Came::Returned(result),
+                Stepped::Raised(error) => break Came::Raised(error),
             };
-            outcome = match take(slf, None, value)? {
-                Yielded::Taken => return Ok(Within::Parks),
-                Yielded::Odd(value) => return Ok(Within::Odd(value.unbind())),
-                Yielded::Done(next) if !share.is_spent() => next,
-                Yielded::Done(next) => return Self::schedule(slf, next).map(|()| Within::Parks),
-                Yielded::Nothing => return Self::schedule(slf, Ok(())).map(|()| Within::Parks),
+            account.yielded(&value);
+            let yielded = take(slf, task, value);
+            drop(current);
+            outcome = match yielded {
+                Ok(Yielded::Done(next)) if !share.is_spent() => next,
+                Ok(Yielded::Done(next)) => break Came::Pauses(next, Pause::ShareSpent),
+                Ok(Yielded::Nothing) => break Came::Pauses(Ok(()), Pause::Asked),
+                Ok(Yielded::Taken) => break Came::Waits,
+                Ok(Yielded::Odd(value)) => break Came::Odd(value),
+                Err(error) => break Came::Raised(error),
             };
-        }
+        };
+        account.ends(py, came.why());
+        Ok(came)
+    }
+
+    fn enter<'a, 'py>(&'a self, task: Option<&'a Bound<'py, PyAny>>) -> PyResult<Option<Current<'a, 'py>>> {
+        task.map(|task| Current::enter(self.driver.get(), task)).transpose()
     }
 
     /// Goes on in the loop's next turn, with this.
@@ -161,7 +194,8 @@ impl Parked {
     }
 
     fn finish(&self, task: &Bound<'_, PyAny>, result: &Bound<'_, PyAny>) -> PyResult<()> {
-        match self.end() {
+        self.end();
+        match self.take_due() {
             Some(Due(message)) => self.driver.get().cancel(task, message),
             None => self.driver.get().set_result(task, result),
         }

@@ -70,12 +70,8 @@ impl Driver {
     }
 
     /// What a task is given in a coroutine's place.
-    pub(crate) fn park(
-        slf: &Bound<'_, Self>,
-        coroutine: Py<PyAny>,
-        context: Py<PyAny>,
-    ) -> PyResult<Py<Parked>> {
-        Py::new(slf.py(), Parked::new(slf.clone().unbind(), coroutine, context))
+    fn park(slf: &Bound<'_, Self>, coroutine: Py<PyAny>, context: Py<PyAny>) -> PyResult<Py<Parked>> {
+        Py::new(slf.py(), Parked::new(slf.clone().unbind(), coroutine, context, None))
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

@@ -38,6 +38,7 @@ mod server;
 mod standby;
 mod stepper;
 mod threaded;
+mod trace;
 mod trailing;
 mod turner;
 mod wait;

@@ -16,6 +16,7 @@ use pyo3::{PyTraverseError, PyVisit, intern};
 
 use crate::awaitable::thrown;
 use crate::driver::Driver;
+use crate::trace::Trace;
 
 /// The coroutine of a task, parked.
 #[pyclass(frozen, weakref, module = "bridgehead._native")]
@@ -23,6 +24,7 @@ pub(crate) struct Parked {
     pub(crate) driver: Py<Driver>,
     pub(crate) coroutine: Py<PyAny>,
     pub(crate) context: Py<PyAny>,
+    pub(crate) trace: Option<Box<Trace>>,
     // Only the loop's thread comes here; pyo3 wants classes to be shareable.
     drive: Mutex<Drive>,
 }
@@ -63,9 +65,14 @@ pub(crate) enum Last {
 }
 
 impl Parked {
-    pub(crate) fn new(driver: Py<Driver>, coroutine: Py<PyAny>, context: Py<PyAny>) -> Self {
+    pub(crate) fn new(
+        driver: Py<Driver>,
+        coroutine: Py<PyAny>,
+        context: Py<PyAny>,
+        trace: Option<Box<Trace>>,
+    ) -> Self {
         let drive = Drive { stage: Stage::Stepping, due: None, task: None, last: None };
-        Self { driver, coroutine, context, drive: Mutex::new(drive) }
+        Self { driver, coroutine, context, trace, drive: Mutex::new(drive) }
     }
 
     fn lock(&self) -> MutexGuard<'_, Drive> {
@@ -82,14 +89,16 @@ impl Parked {
     }
 
     /// Its last step is over: nothing of the task is kept any more.
-    pub(crate) fn end(&self) -> Option<Due> {
-        let (before, due) = {
-            let mut drive = self.lock();
-            let before = (std::mem::replace(&mut drive.stage, Stage::Ended), drive.task.take());
-            (before, drive.due.take())
-        };
+    pub(crate) fn end(&self) {
+        let mut drive = self.lock();
+        let before = (std::mem::replace(&mut drive.stage, Stage::Ended), drive.task.take());
+        drop(drive);
         drop(before);
-        due
+    }
+
+    /// What the coroutine was to be told and has not been.
+    pub(crate) fn take_due(&self) -> Option<Due> {
+        self.lock().due.take()
     }
 
     /// The loop calls, or the future that is waited for: true if that was due.
@@ -113,7 +122,7 @@ impl Parked {
 
     /// What the coroutine gets: what came of the future, unless the task was told to end.
     pub(crate) fn input(&self, py: Python<'_>, outcome: PyResult<()>) -> PyResult<()> {
-        let Some(Due(message)) = self.lock().due.take() else { return outcome };
+        let Some(Due(message)) = self.take_due() else { return outcome };
         match outcome {
             Err(error) if error.is_instance_of::<CancelledError>(py) => Err(error),
             _ => Err(match message {
@@ -125,7 +134,7 @@ impl Parked {
 
     /// Told to end during the step that has just yielded `future`: the future is.
     pub(crate) fn pass_on(&self, future: &Bound<'_, PyAny>) -> PyResult<()> {
-        let Some(Due(message)) = self.lock().due.take() else { return Ok(()) };
+        let Some(Due(message)) = self.take_due() else { return Ok(()) };
         let kept = message.as_ref().map(|message| message.clone_ref(future.py()));
         if !cancel(future, kept)? {
             self.lock().due = Some(Due(message));
@@ -260,8 +269,7 @@ impl Parked {
 
     /// The cancellation was taken back.
     fn forget_cancel(&self) {
-        let due = self.lock().due.take();
-        drop(due);
+        drop(self.take_due());
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -282,6 +290,7 @@ impl Parked {
     }
 
     fn __clear__(&self) {
-        drop(self.end());
+        self.end();
+        drop(self.take_due());
     }
 }

@@ -16,7 +16,7 @@ use pyo3::{intern, sync::PyOnceLock};
 
 use crate::ffi::Entered;
 use crate::names;
-use crate::stepper::Stepper;
+use crate::stepper::{Request, Stepper};
 
 /// Makes real tasks.
 pub(crate) struct RealTask {
@@ -69,10 +69,9 @@ impl RealTask {
         keywords.set_item(names::context(py), context)?;
         self.task_type.bind(py).call((coroutine,), Some(&keywords))
     }
-}
 
-impl Stepper for RealTask {
-    fn start<'py>(
+    /// Makes the task and has its first step taken.
+    pub(crate) fn begin<'py>(
         &self,
         coroutine: Bound<'py, PyAny>,
         context: Bound<'py, PyAny>,
@@ -91,6 +90,17 @@ impl Stepper for RealTask {
             step.call0(py)?;
         }
         Ok(task)
+    }
+}
+
+impl Stepper for RealTask {
+    fn start<'py>(
+        &self,
+        coroutine: Bound<'py, PyAny>,
+        context: Bound<'py, PyAny>,
+        _request: Request<'_>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        self.begin(coroutine, context)
     }
 }
 

@@ -5,19 +5,17 @@
 use pyo3::prelude::*;
 
 use crate::driver::Driver;
+use crate::parked::Parked;
 use crate::real_task::RealTask;
-use crate::stepper::Stepper;
+use crate::stepper::{Request, Stepper};
+use crate::trace::{Listener, Trace};
 
 /// Makes parked tasks.
 pub(crate) struct RequestTask {
-    driver: Py<Driver>,
-    made: RealTask,
-}
-
-impl RequestTask {
-    pub(crate) fn new(driver: Py<Driver>, made: RealTask) -> Self {
-        Self { driver, made }
-    }
+    pub(crate) driver: Py<Driver>,
+    pub(crate) tasks: RealTask,
+    /// Who is told of each drive, if anybody is.
+    pub(crate) listener: Option<Listener>,
 }
 
 impl Stepper for RequestTask {
@@ -25,9 +23,12 @@ impl Stepper for RequestTask {
         &self,
         coroutine: Bound<'py, PyAny>,
         context: Bound<'py, PyAny>,
+        request: Request<'_>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = coroutine.py();
-        let parked = Driver::park(self.driver.bind(py), coroutine.unbind(), context.clone().unbind())?;
-        self.made.start(parked.into_bound(py).into_any(), context)
+        let trace = self.listener.as_ref().map(|listener| Trace::new(request, listener));
+        let parked =
+            Parked::new(self.driver.clone_ref(py), coroutine.unbind(), context.clone().unbind(), trace);
+        self.tasks.begin(Bound::new(py, parked)?.into_any(), context)
     }
 }

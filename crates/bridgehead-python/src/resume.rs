@@ -33,6 +33,17 @@ impl Resume {
         Parked::go_on(parked, outcome)
     }
 
+    /// As asyncio shows its own in a future's callbacks, and how the waiting task is found from there.
+    #[getter]
+    fn __qualname__(&self) -> &'static str {
+        "Task.task_wakeup"
+    }
+
+    #[getter]
+    fn __self__<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        self.parked.get().task(py)
+    }
+
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.parked)
     }

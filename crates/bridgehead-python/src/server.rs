@@ -62,6 +62,8 @@ struct Host {
     answer: Py<PyAny>,
     finished: Py<PyAny>,
     complain: Py<PyAny>,
+    /// Told of each drive, when the operator asks.
+    trace: Option<Py<PyAny>>,
     event_loop: Py<PyAny>,
     context: Py<PyAny>,
     shutdown: Py<PyDict>,
@@ -116,7 +118,7 @@ impl Server {
                 options.state,
                 Extensions { paths: options.pathsend, shutdown: host.shutdown },
             )?,
-            stepper: stepper(event_loop, options.request_task)?,
+            stepper: stepper(event_loop, options.request_task, host.trace)?,
             books: Mutex::new(Books::starting(between)),
             between,
             nested,
@@ -199,12 +201,17 @@ impl Server {
     }
 }
 
-fn stepper(event_loop: &Bound<'_, PyAny>, chosen: Option<RequestTaskType>) -> PyResult<Box<dyn Stepper>> {
+fn stepper(
+    event_loop: &Bound<'_, PyAny>,
+    chosen: Option<RequestTaskType>,
+    trace: Option<Py<PyAny>>,
+) -> PyResult<Box<dyn Stepper>> {
     let Some(RequestTaskType { task_type, driver }) = chosen else {
         let task_type = event_loop.py().import("asyncio")?.getattr("Task")?.unbind();
         return Ok(Box::new(RealTask::new(event_loop, task_type)?));
     };
-    Ok(Box::new(RequestTask::new(driver, RealTask::new(event_loop, task_type)?)))
+    let tasks = RealTask::new(event_loop, task_type)?;
+    Ok(Box::new(RequestTask { driver, tasks, listener: trace.map(Arc::new) }))
 }
 
 fn start(py: Python<'_>, options: &Options, log: Option<&Arc<LogPipe>>) -> PyResult<Started> {

@@ -5,7 +5,16 @@
 //!
 //! Invariant: called on the loop's thread, in a callback, with no task current.
 
+use bridgehead_net::{RequestHead, Token};
 use pyo3::prelude::*;
+
+/// Whose coroutine it is.
+#[derive(Clone, Copy)]
+pub(crate) struct Request<'a> {
+    /// Of those that run, no two have the same.
+    pub(crate) token: Token,
+    pub(crate) head: &'a RequestHead,
+}
 
 /// Runs coroutines.
 pub(crate) trait Stepper: Send + Sync {
@@ -15,5 +24,6 @@ pub(crate) trait Stepper: Send + Sync {
         &self,
         coroutine: Bound<'py, PyAny>,
         context: Bound<'py, PyAny>,
+        request: Request<'_>,
     ) -> PyResult<Bound<'py, PyAny>>;
 }
