@@ -1,4 +1,4 @@
-"""Holds the arrow between the crates: asgi knows no runtime, net knows no Python, one crate knows pyo3.
+"""Holds the arrow between the crates: asgi knows no runtime, net and watch know no Python, one crate knows pyo3.
 
 Not a judge of licences or sources: that is `deny.toml`, whose tool takes minutes to build.
 Invariant: what a crate may not know, it does not reach through any other crate either.
@@ -14,10 +14,11 @@ from typing import Any
 # What each crate reaches neither itself nor through others. A name covers its family: pyo3, pyo3-ffi.
 FORBIDDEN = {
     "bridgehead-asgi": ("tokio", "mio", "hyper", "pyo3", "bridgehead"),
-    "bridgehead-net": ("pyo3", "bridgehead-python"),
+    "bridgehead-net": ("pyo3", "bridgehead-python", "bridgehead-watch"),
+    "bridgehead-watch": ("pyo3", "tokio", "hyper", "bridgehead"),
 }
 # Who may name it in its Cargo.toml, tests included.
-OWNERS = {"pyo3": {"bridgehead-python"}}
+OWNERS = {"pyo3": {"bridgehead-python"}, "notify": {"bridgehead-watch"}}
 
 
 def main() -> int:

@@ -43,6 +43,7 @@ mod trailing;
 mod turner;
 mod wait;
 mod wake;
+mod watch;
 mod yielded;
 
 use pyo3::prelude::*;
@@ -65,6 +66,8 @@ mod _native {
     use crate::raise::{ClientDisconnected, MisuseError};
     #[pymodule_export]
     use crate::server::Server;
+    #[pymodule_export]
+    use crate::watch::Watcher;
 
     use super::*;
 

@@ -95,6 +95,7 @@ impl Descriptor {
         Ok(Self { reader: File::from(OwnedFd::from(reader)), writer: File::from(OwnedFd::from(writer)) })
     }
 
+    /// What to watch.
     pub(crate) fn number(&self) -> RawFd {
         self.reader.as_raw_fd()
     }

@@ -1,0 +1,3 @@
+//! Watching real folders: what is written is reported, by either method.
+
+mod watching;
