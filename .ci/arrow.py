@@ -1,4 +1,4 @@
-"""Holds the arrow between the crates: asgi knows no runtime, net and watch know no Python, one crate knows pyo3.
+"""Holds the arrow between the crates: asgi knows no runtime, and one crate knows Python.
 
 Not a judge of licences or sources: that is `deny.toml`, whose tool takes minutes to build.
 Invariant: what a crate may not know, it does not reach through any other crate either.

@@ -37,7 +37,10 @@ def test_the_defaults_are_uvicorns_but_for_those_marked() -> None:
             and not option.differs
             and option.name not in {"app", "headers", "log_level"}
         ):
-            assert getattr(ours, option.name) == theirs[option.name], option.name
+            value = theirs[option.name]
+            assert getattr(ours, option.name) == (tuple(value) if isinstance(value, list) else value), (
+                option.name
+            )
 
 
 def test_what_differs_from_uvicorn_differs_on_purpose() -> None:

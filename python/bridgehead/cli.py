@@ -44,6 +44,7 @@ def _serve(argv: Sequence[str]) -> int:
     line = read_command_line(argv)
     folder = _folder()
     settings = read_settings(line.given, os.environ, folder, line.config).with_application(folder)
+    given = dict(os.environ)
     os.environ.update({name: each.value for name, each in settings.variables.items()})
     _tell(settings, line.task)
     if line.task in (Task.PRINT, Task.PRINT_TOML):
@@ -51,6 +52,11 @@ def _serve(argv: Sequence[str]) -> int:
 
         text = as_file(settings) if line.task is Task.PRINT_TOML else as_table(settings)
         sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
+        return 0
+    if settings.config.reload and line.task is Task.SERVE:
+        from bridgehead import reload
+
+        reload.run(settings.config, given)  # each child reads the env file itself, as it then is
         return 0
 
     from bridgehead.command import check, run

@@ -26,7 +26,7 @@ from bridgehead.worker import Patience
 
 def run(settings: options.Config) -> int:
     """Serve until told to stop; the exit code."""
-    _Command(Config.of(settings)).run()
+    CommandServer(Config.of(settings)).run()
     return 0
 
 
@@ -42,11 +42,14 @@ def check(settings: options.Config) -> int:
     return OwnLoop(config).run(load_it())
 
 
-class _Command(Server):
+class CommandServer(Server):
+    """A server that owns its process."""
+
     _control: Control
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
+        """By the control thread."""
         self._show_itself()
         # Not closed when serving ends: a thread that the application left behind may hold the exit, and a
         # second signal has to work until then.
@@ -58,6 +61,7 @@ class _Command(Server):
             self._control.detach()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """As any server; signals that the application took meanwhile are taken back."""
         await super().startup(sockets)
         self._control.rearm()
 

@@ -7,6 +7,7 @@ Invariant: a `Config` that exists is valid, however it was made or changed.
 
 # ruff: noqa: RUF009 (`option` returns a dataclass field, which is what belongs there)
 
+import os
 from collections.abc import Awaitable, Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
@@ -29,6 +30,7 @@ from bridgehead.options import (
     Shape,
     below,
     choice,
+    each_below,
     header,
     many,
     maybe,
@@ -248,6 +250,61 @@ class Config:
         group="Timeouts",
         help="time for the application's lifespan shutdown",
         differs=_NEW + ", and waits for ever",
+    )
+
+    reload: bool = option(
+        False,
+        read=switch,
+        shape=Shape.SWITCH,
+        group="Development",
+        help="start the application again when one of its files changes; see docs/reload.md",
+    )
+    reload_dirs: tuple[str, ...] = option(
+        (),
+        read=many(text, separator=os.pathsep),
+        shape=Shape.LIST,
+        flag="--reload-dir",
+        metavar="DIR",
+        unset="the current directory",
+        anchor=each_below,
+        group="Development",
+        help="watch the files below this one; several times",
+    )
+    reload_includes: tuple[str, ...] = option(
+        (),
+        read=many(text),
+        shape=Shape.LIST,
+        flag="--reload-include",
+        metavar="PATTERN",
+        unset="*.py",
+        group="Development",
+        help="watch these files too, such as .env or 'templates/*.html'; several times",
+    )
+    reload_excludes: tuple[str, ...] = option(
+        (),
+        read=many(text),
+        shape=Shape.LIST,
+        flag="--reload-exclude",
+        metavar="PATTERN",
+        unset="hidden ones, caches, virtual environments",
+        group="Development",
+        help="do not watch these files, or what is in these directories; several times",
+    )
+    reload_delay: float = option(
+        0.1,
+        read=seconds,
+        metavar="TIME",
+        group="Development",
+        help="a change is one with those that follow within so long",
+        differs="uvicorn: 0.25, between two looks. Here nobody looks: the system tells at once",
+    )
+    reload_poll: bool = option(
+        False,
+        read=switch,
+        shape=Shape.SWITCH,
+        group="Development",
+        help="look at the files twice a second: for network drives and mounts, where the system is silent",
+        differs=_NEW,
     )
 
     log_level: str = option(

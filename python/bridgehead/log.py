@@ -117,6 +117,17 @@ def process_finished(pid: int) -> None:
     _say(f"Finished server process [{pid}]", f"Finished server process [{_colored(pid, _CYAN)}]")
 
 
+def reloader_started(pid: int, method: str) -> None:
+    """The parent's first line; `method` is how it learns of changes."""
+    line = "Started reloader process [{}] using {}"
+    _say(line.format(pid, method), line.format(_colored(pid, _CYAN), _colored(method, _CYAN)))
+
+
+def reloader_finished(pid: int) -> None:
+    """The parent's last line."""
+    _say(f"Stopping reloader process [{pid}]", f"Stopping reloader process [{_colored(pid, _CYAN)}]")
+
+
 def application_error(error: BaseException) -> None:
     """One record with the traceback of what the application raised."""
     logger().error("Exception in ASGI application", exc_info=error)

@@ -151,6 +151,11 @@ def below(value: Any, folder: str) -> Any:
     return os.path.normpath(os.path.join(folder, value)) if isinstance(value, str) else value
 
 
+def each_below(values: Any, folder: str) -> tuple[str, ...]:
+    """An `Anchor`: paths that are relative to `folder`."""
+    return tuple(below(each, folder) for each in values)
+
+
 def text(value: object) -> str:
     """Any text."""
     if isinstance(value, str):
@@ -206,11 +211,11 @@ def maybe(read_given: Reader[T]) -> Reader[T | None]:
     return lambda value: None if value is None else read_given(value)
 
 
-def many(read_one: Reader[T]) -> Reader[tuple[T, ...]]:
-    """Several of what `read_one` reads; one text is split at blanks, as click splits the environment."""
+def many(read_one: Reader[T], *, separator: str | None = None) -> Reader[tuple[T, ...]]:
+    """Several of what `read_one` reads; a text is split as in click: at blanks, or paths at `os.pathsep`."""
 
     def read(value: object) -> tuple[T, ...]:
-        written = value.split() if isinstance(value, str) else value
+        written = value.split(separator) if isinstance(value, str) else value
         if not isinstance(written, Iterable):
             raise StartError(f"{value!r} is not a list")
         return tuple(read_one(each) for each in written)

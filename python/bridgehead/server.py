@@ -110,6 +110,14 @@ class Server:
         finally:
             self._own = None
 
+    def _reload(self) -> None:
+        """Serve in child processes that begin anew when a file of the application changes."""
+        from bridgehead import reload
+
+        with self._refusing():
+            told = reload.run(self.config, os.environ)
+        signal.raise_signal(told)
+
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve on the loop that runs, until told to stop. SystemExit with code 3 if it cannot start."""
         # Before any signal is taken: an import that hangs is interrupted as usual. Inside the loop, since
@@ -320,4 +328,4 @@ def run(*app: Any, **options: Any) -> None:
     """
     server = Server(Config(*app, **options))
     with suppress(KeyboardInterrupt):
-        server.run()
+        (server._reload if server.config.reload else server.run)()

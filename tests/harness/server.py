@@ -74,6 +74,7 @@ class Server:
     `allow` names the complaints that this test provokes.
     `ready=False` starts without waiting for the address.
     `module` is run instead of `bridgehead`, with the same words.
+    `below` are the words of a program that runs the command.
     """
 
     def __init__(
@@ -88,8 +89,10 @@ class Server:
         preexec_fn: Callable[[], object] | None = None,
         ready: bool = True,
         module: str = "uvicorn" if UVICORN else "bridgehead",
+        below: Sequence[str] = (),
     ) -> None:
         self._command = [
+            *below,
             *(sys.executable, "-m", module, target),
             *itertools.chain(*map(_written_out, options)),
         ]

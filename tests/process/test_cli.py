@@ -237,7 +237,6 @@ def test_a_header_of_one_connection_is_refused(name: str) -> None:
     ("name", "sentence"),
     [
         ("WORKERS", "UVICORN_WORKERS is a setting of uvicorn's that is not there yet; it is ignored"),
-        ("RELOAD", "UVICORN_RELOAD is a setting of uvicorn's that is not there yet; it is ignored"),
         ("PROT", "UVICORN_PROT is not a setting; did you mean UVICORN_PORT?"),
         ("XYZZY", "UVICORN_XYZZY is not a setting; it is ignored"),
     ],

@@ -1,0 +1,46 @@
+"""The server of a child process: tells its parent how far it has come, and ends when that says so.
+
+Not another server: how it starts and ends is `server.py`'s, its signals are `command.py`'s.
+
+Invariant: a parent that says stop after a signal has come is no second signal.
+"""
+
+import socket
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from bridgehead.channel import Stage
+from bridgehead.command import CommandServer
+from bridgehead.parent import Parent
+from bridgehead.server_config import Config
+from bridgehead.worker import Patience
+
+
+class Obedient(CommandServer):
+    """Serves on sockets that its parent holds."""
+
+    def __init__(self, config: Config, parent: Parent) -> None:
+        super().__init__(config)
+        self._parent = parent
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """The parent's word counts as a signal."""
+        with super().capture_signals():
+            self._parent.calls(self._stop)
+            yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """As any server, and say so."""
+        await super().startup(sockets)
+        if self.started:
+            self._parent.tell(Stage.READY)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """As any server, and say so before and after."""
+        self._parent.tell(Stage.STOPPING, within=Patience.of(self.config).whole)
+        await super().shutdown(sockets)
+        self._parent.tell(Stage.OVER)
+
+    def _stop(self) -> None:
+        self.should_exit = True

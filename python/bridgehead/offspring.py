@@ -1,0 +1,145 @@
+"""The parent's side of a child process that serves: started, heard, stopped in order, or killed.
+
+Not when that happens (`reload.py`), and not what the child does (`child.py`). The parent never imports an
+application: whatever that does, it does to the child.
+
+Invariant: a child that was told to stop is gone when its time is over.
+"""
+
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from enum import Enum, auto
+
+from bridgehead.channel import STOP, Channel, News, Order, Stage, news_of
+from bridgehead.errors import EXIT_START_FAILED
+
+SILENCE = 2.0  # seconds within which a child that is stopped has to say something
+
+
+class State(Enum):
+    """What a child does, as far as its parent has heard."""
+
+    STARTING = auto()  # its application is imported, and its lifespan begins
+    SERVING = auto()
+    STOPPING = auto()
+    GONE = auto()
+
+
+class Offspring:
+    """One child process."""
+
+    def __init__(self, order: Order, listeners: Iterable[socket.socket], environ: Mapping[str, str]) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs, _without_interrupts():
+            self._process = subprocess.Popen(
+                [sys.executable, *_interpreter_flags(), "-m", "bridgehead.child", str(theirs.fileno())],
+                pass_fds=[theirs.fileno(), *(each.fileno() for each in listeners)],
+                env=dict(environ),
+            )
+        self.state = State.STARTING
+        self.served = False
+        self._deadline: float | None = None
+        self._channel = Channel(ours)
+        self._channel.send(order.written())
+
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        return self._process.pid
+
+    def fileno(self) -> int:
+        """Readable when `hear` has something to hear."""
+        return self._channel.fileno()
+
+    def hear(self) -> bool:
+        """Take in what it has said. False if it has hung up: then it is over, or soon will be."""
+        said = self._channel.receive(wait=False)
+        for message in said or ():
+            self._take_in(news_of(message))
+        if said is None and self._deadline is None:
+            self._expect(SILENCE)
+        return said is not None
+
+    @property
+    def patience(self) -> float | None:
+        """Seconds until it is overdue; None while nothing is due."""
+        return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
+
+    def stop(self) -> None:
+        """Tell it to end, once."""
+        if self.state in (State.STOPPING, State.GONE):
+            return
+        self._channel.send(STOP)
+        self.state = State.STOPPING
+        self._expect(SILENCE)
+
+    def kill(self) -> None:
+        """End it now, whatever it does."""
+        self._process.kill()
+        self._process.wait()
+
+    def has_ended(self) -> bool:
+        """Whether the process is over, and taken off the system's list."""
+        if self._process.poll() is None:
+            return False
+        self.hear()
+        self.state = State.GONE
+        return True
+
+    def close(self) -> None:
+        """Let go of what is left of it."""
+        self._channel.close()
+
+    @property
+    def ending(self) -> str:
+        """How it ended: `was killed by SIGSEGV`, `ended with exit code 1`."""
+        code = self._process.returncode
+        if code is not None and code < 0:
+            return f"was killed by {_signal_name(-code)}"
+        return f"ended with exit code {code}"
+
+    @property
+    def refused_to_start(self) -> bool:
+        """Whether it ended by itself before it served, and has said why."""
+        return not self.served and self._process.returncode == EXIT_START_FAILED
+
+    def _take_in(self, news: News) -> None:
+        match news.stage:
+            case Stage.READY:
+                self.served = True
+                if self.state is State.STARTING:
+                    self.state = State.SERVING
+            case Stage.STOPPING | Stage.OVER:
+                self.state = State.STOPPING
+                self._expect(news.within + SILENCE)
+
+    def _expect(self, seconds: float) -> None:
+        self._deadline = time.monotonic() + seconds
+
+
+def _interpreter_flags() -> list[str]:
+    """`-X dev` and the like, and `-P`: a file that lies here may have the name of a module that we import."""
+    flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
+    return flags if "-P" in flags or "-I" in flags else [*flags, "-P"]
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """A child inherits the mask: Ctrl+C waits until it can end quietly."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
