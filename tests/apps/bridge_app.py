@@ -151,6 +151,23 @@ async def show_the_queue(scope: Scope, receive: Receive, send: Send) -> None:
     await end(send, repr(lengths).encode())
 
 
+@routes.at("cancelled-timers")
+async def cancel_timers(scope: Scope, receive: Receive, send: Send) -> None:
+    """So many that asyncio sweeps them out of its heap, into another one."""
+    loop = asyncio.get_running_loop()
+    for _ in range(300):
+        loop.call_later(3600, id).cancel()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    await answer(send, b"cancelled")
+
+
+@routes.at("sleep")
+async def sleep_a_little(scope: Scope, receive: Receive, send: Send) -> None:
+    await asyncio.sleep(0.001)
+    await answer(send, b"slept")
+
+
 @routes.at("finalizers")
 async def have_finalizers_call_soon(scope: Scope, receive: Receive, send: Send) -> None:
     """Leaves garbage that schedules a callback when it is collected."""

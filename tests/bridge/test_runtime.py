@@ -50,6 +50,12 @@ def test_receiving_goes_on_beside_a_parked_send(server: Server) -> None:
         assert len(client.read_response().body) == 256 * 65_536
 
 
+def test_a_timer_fires_after_many_were_cancelled(server: Server) -> None:
+    assert server.ask("/cancelled-timers").body == b"cancelled"
+    # The loop has nothing else to do: only the timer ends its wait.
+    assert server.ask("/sleep").body == b"slept"
+
+
 def test_no_request_wakes_the_loop_by_its_self_pipe(server: Server) -> None:
     with server.connect() as client:
         for _ in range(100):

@@ -9,6 +9,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
@@ -21,18 +22,17 @@ pub(crate) struct Turner {
     bridge: Py<Bridge>,
     // The loop's thread only; pyo3 wants classes to be shareable. Let go of before the network ends.
     fused: Mutex<Option<Arc<Fused>>>,
-    /// The loop's callbacks: CPython's own deque, and its heap of timers.
+    event_loop: Py<PyAny>,
+    /// The loop's callbacks: CPython's own deque.
     ready: Py<PyAny>,
-    scheduled: Py<PyList>,
 }
 
 impl Turner {
     /// For a loop of asyncio's own.
     pub(crate) fn new(py: Python<'_>, bridge: Py<Bridge>, fused: Arc<Fused>) -> PyResult<Self> {
-        let event_loop = bridge.get().event_loop(py).into_bound(py);
-        let ready = event_loop.getattr("_ready")?.unbind();
-        let scheduled = event_loop.getattr("_scheduled")?.cast_into::<PyList>()?.unbind();
-        Ok(Self { bridge, fused: Mutex::new(Some(fused)), ready, scheduled })
+        let event_loop = bridge.get().event_loop(py);
+        let ready = event_loop.bind(py).getattr("_ready")?.unbind();
+        Ok(Self { bridge, fused: Mutex::new(Some(fused)), event_loop, ready })
     }
 
     /// The loop turns the network no more. Whoever ends it has to hold it as well: it must not go here, under the GIL.
@@ -45,8 +45,9 @@ impl Turner {
         self.fused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn loop_has_work(&self, py: Python<'_>, timers: usize) -> PyResult<bool> {
-        Ok(self.ready.bind(py).len()? > 0 || self.scheduled.bind(py).len() != timers)
+    /// The loop's heap of timers. Looked up for each poll: once most timers are cancelled ones, the loop takes another.
+    fn timers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        Ok(self.event_loop.bind(py).getattr(intern!(py, "_scheduled"))?.cast_into()?)
     }
 }
 
@@ -58,7 +59,8 @@ impl Turner {
         let fused = self.fused().clone();
         // The selector has been told to be a plain one; until then it finds whatever it has.
         let Some(fused) = fused else { return Ok(true) };
-        let timers = self.scheduled.bind(py).len();
+        let (ready, timers) = (self.ready.bind(py), self.timers(py)?);
+        let before = timers.len();
         let until = Until::new(seconds);
         loop {
             bridge.get().push_out();
@@ -67,7 +69,8 @@ impl Turner {
             if due.events {
                 Bridge::drain(bridge)?;
             }
-            if due.descriptors || patience == Patience::None || self.loop_has_work(py, timers)? {
+            let loop_has_work = ready.len()? > 0 || timers.len() != before;
+            if due.descriptors || patience == Patience::None || loop_has_work {
                 bridge.get().push_out();
                 return Ok(due.descriptors);
             }
