@@ -13,7 +13,7 @@ PORT ?= 8000
 # Two workers for two cores; a module stays on one, since its tests share a server.
 PYTEST := $(VENV)/bin/python -m pytest -n 2 --dist loadscope
 # What meets asyncio, and so differs between Pythons; the rest of the tests meets sockets.
-ASYNCIO_TESTS := $(wildcard tests/asgi tests/bridge tests/embedding tests/lifecycle)
+ASYNCIO_TESTS := $(wildcard tests/asgi tests/asyncio_fidelity tests/bridge tests/embedding tests/lifecycle)
 
 # One interpreter for every cargo command, or pyo3 is rebuilt each time PATH changes.
 export PYO3_PYTHON := $(CURDIR)/$(VENV)/bin/python

@@ -21,7 +21,7 @@ if wanted := os.environ.get("BRIDGEHEAD_TEST_LOOPS"):
 RUST_LOOPS = [] if UVICORN else [f"{name}-rust" for name in LOOPS if "fused" not in name]
 STEPPERS = os.environ.get("BRIDGEHEAD_TEST_STEPPERS", "asyncio,rust").split(",")
 # Where handlers meet tasks; elsewhere a second stepper would test the same again.
-MEETS_TASKS = ("asgi", "bridge")
+MEETS_TASKS = ("asgi", "asyncio_fidelity", "bridge")
 
 
 # Needs the frameworks, which `make frameworks` installs.

@@ -156,7 +156,7 @@ async def cancel_timers(scope: Scope, receive: Receive, send: Send) -> None:
     """So many that asyncio sweeps them out of its heap, into another one."""
     loop = asyncio.get_running_loop()
     for _ in range(300):
-        loop.call_later(3600, id).cancel()
+        loop.call_later(3600, int).cancel()
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     await answer(send, b"cancelled")
