@@ -273,7 +273,7 @@ async def _current() -> asyncio.Task[Any] | None:
 async def name_the_task(scope: Scope, receive: Receive, send: Send) -> None:
     task = asyncio.current_task()
     await asyncio.sleep(0.05)
-    await answer_json(send, id(task))
+    await answer_json(send, task.get_name() if task else None)
     routes.note("tasks-alive", len(asyncio.all_tasks()))
 
 

@@ -93,7 +93,7 @@ async def show_objects(scope: Scope, receive: Receive, send: Send) -> None:
     await read_body(receive)
     types = {type(receive()): "Receive", type(send({})): "Send"}
     gc.collect()
-    wanted = ("Http", "Wait", "Task", "Context", "Flusher", "coroutine")
+    wanted = ("Http", "Wait", "Task", "Parked", "Resume", "Context", "Flusher", "coroutine")
     counts = Counter(type(each).__name__ for each in gc.get_objects())
     await answer_json(
         send,
