@@ -21,7 +21,7 @@ from bridgehead.caught import Caught
 from bridgehead.channel import Order
 from bridgehead.config import Config
 from bridgehead.errors import StartError
-from bridgehead.offspring import SILENCE, Offspring
+from bridgehead.offspring import Offspring
 from bridgehead.sockets import Bound, bind
 from bridgehead.stand_in import StandIn
 from bridgehead.watched import Watched, watched
@@ -141,7 +141,7 @@ class _Reloader:
         if child is None:
             return
         if child.patience == 0.0:
-            log.logger().warning("Server process [%d] did not stop within %g s: killed.", child.pid, SILENCE)
+            log.logger().warning("Server process [%d] did not end in time: killed.", child.pid)
             child.kill()
         if child.has_ended():
             self._child = None

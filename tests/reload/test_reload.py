@@ -177,7 +177,28 @@ def test_a_stuck_application_is_killed_and_started_again(project: Project) -> No
         project.save("two")
         wait_serving(server, 2)
         assert server.ask("/").body == b"two"
-        assert "did not stop within 2 s: killed." in server.stderr
+        assert server.stderr.count("did not end in time: killed.") == 1
+
+
+def test_a_thread_that_is_left_behind_does_not_hold_a_reload(project: Project) -> None:
+    waits = "import threading; threading.Thread(target=threading.Event().wait).start()\n"
+    project.save("one", before=waits)
+    with project.serve() as server:
+        project.save("two")
+        wait_serving(server, 2)
+        assert server.ask("/").body == b"two"
+        assert server.stderr.count("app: shutdown") == 1
+
+
+def test_a_save_while_the_application_starts_begins_again(project: Project) -> None:
+    os.mkfifo(project.folder / "gate")
+    with project.serve() as server:
+        project.save("two", before="print('app: at the gate', flush=True); open('gate').read()\n")
+        said(server, "app: at the gate", stream="stdout")
+        project.save("three")
+        wait_serving(server, 2)
+        assert server.ask("/").body == b"three"
+        assert "killed" not in server.stderr
 
 
 def test_an_open_stream_does_not_hold_a_reload_nor_the_applications_shutdown(project: Project) -> None:
