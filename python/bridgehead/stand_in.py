@@ -74,6 +74,8 @@ class StandIn:
         return lambda: self._greet(listener)
 
     def _greet(self, listener: socket.socket) -> None:
+        if not self._sentence:  # it ended with an event that was told together with this one
+            return
         try:
             client, _ = listener.accept()
         except OSError:  # it has gone again, or there is no descriptor for it
@@ -86,6 +88,8 @@ class StandIn:
         self._selector.register(client, selectors.EVENT_READ, lambda: self._read(visitor))
 
     def _read(self, visitor: _Visitor) -> None:
+        if visitor not in self._visitors:  # the same
+            return
         try:
             more = visitor.socket.recv(65536)
         except BlockingIOError:

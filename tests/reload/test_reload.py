@@ -482,13 +482,18 @@ def test_an_upload_is_answered_and_not_reset(without_application: Project) -> No
     in_place_of_the_application(without_application, use)
 
 
-def test_many_silent_clients_keep_nobody_out(without_application: Project) -> None:
-    def use(_: Server, port: int) -> None:
-        silent = [Client(("127.0.0.1", port)) for _ in range(100)]
+@pytest.mark.parametrize("words", [b"", b"GET / HT"], ids=["silent", "slow"])
+def test_many_clients_that_ask_nothing_keep_nobody_out(without_application: Project, words: bytes) -> None:
+    def use(server: Server, port: int) -> None:
+        clients = []
+        for _ in range(200):
+            clients.append(Client(("127.0.0.1", port)))
+            clients[-1].send(words)
         with Client(("127.0.0.1", port)) as client:
             assert client.ask("/").status == 503
-        for each in silent:
+        for each in clients:
             each.close()
+        server.stop()
 
     in_place_of_the_application(without_application, use)
 
