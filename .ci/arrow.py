@@ -14,8 +14,10 @@ from typing import Any
 # What each crate reaches neither itself nor through others. A name covers its family: pyo3, pyo3-ffi.
 FORBIDDEN = {
     "bridgehead-asgi": ("tokio", "mio", "hyper", "pyo3", "bridgehead"),
-    "bridgehead-net": ("pyo3", "bridgehead-python", "bridgehead-watch"),
+    "bridgehead-net": ("pyo3", "bridgehead-python", "bridgehead-watch", "bridgehead-load"),
     "bridgehead-watch": ("pyo3", "tokio", "hyper", "bridgehead"),
+    # It measures the server, so it shares nothing with it but what both depend on.
+    "bridgehead-load": ("pyo3", "bridgehead-python", "bridgehead-net", "bridgehead-asgi", "bridgehead-watch"),
 }
 # Who may name it in its Cargo.toml, tests included.
 OWNERS = {"pyo3": {"bridgehead-python"}, "notify": {"bridgehead-watch"}}

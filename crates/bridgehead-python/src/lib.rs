@@ -21,6 +21,7 @@ mod http_file;
 mod http_state;
 mod inbox;
 mod lifespan;
+mod load;
 mod message;
 mod names;
 mod nested;
@@ -60,6 +61,8 @@ mod _native {
     use crate::http::Http;
     #[pymodule_export]
     use crate::lifespan::LifespanRules;
+    #[pymodule_export]
+    use crate::load::LoadRun;
     #[pymodule_export]
     use crate::parked::Parked;
     #[pymodule_export]

@@ -1,0 +1,32 @@
+//! Puts load on an HTTP server and measures what comes back.
+//!
+//! Not a command and not a page: words, plots and files are Python's (`python/bridgehead/load`).
+//!
+//! Invariant: a request that was begun within the measured time is counted once, as an answer or as an error, or is
+//! told as unfinished.
+
+#![forbid(unsafe_code)]
+
+mod channel;
+mod desk;
+mod expect;
+mod fault;
+mod pace;
+mod payload;
+mod plan;
+mod random;
+mod recipe;
+mod record;
+mod report;
+mod run;
+mod stream;
+mod template;
+mod timeline;
+mod worker;
+
+pub use expect::Expect;
+pub use fault::Kind;
+pub use plan::{Address, Limits, Plan, PlanError, Scenario, Think, Upload};
+pub use report::{Latency, Portion, QUANTILES, Report};
+pub use run::{Handle, Progress, Run};
+pub use timeline::Row;
