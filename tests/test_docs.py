@@ -17,6 +17,8 @@ from harness import Server, request
 from bridgehead.command_line import WORDS
 from bridgehead.config import OPTIONS, Config
 from bridgehead.discovery import FILES
+from bridgehead.load.command import COMPARE
+from bridgehead.load.command import OPTIONS as LOAD
 from bridgehead.options import Option, Shape
 from bridgehead.worker import Patience
 
@@ -186,7 +188,8 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_option_named_exists(page: Path) -> None:
-    known = {word for option in FLAGS.values() for word in option.flags.split("/")}
+    known = {word for option in (*FLAGS.values(), *LOAD) for word in option.flags.split("/")}
+    known |= {COMPARE}
     known |= {"--help", "--version"} | ABSENT | {word.flag for word in WORDS}
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text_of(page))) <= known
 

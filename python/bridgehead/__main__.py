@@ -1,10 +1,10 @@
-"""`python -m bridgehead` is `serve`.
+"""`python -m bridgehead` is `bridgehead`.
 
 Not a second command: everything is in `cli.py`.
 
 Invariant: it adds nothing.
 """
 
-from bridgehead.cli import main
+from bridgehead.cli import bridgehead
 
-main()
+bridgehead()

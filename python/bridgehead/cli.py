@@ -1,6 +1,7 @@
-"""The command `serve`: words in, exit code out.
+"""The commands `serve` and `bridgehead`: words in, exit code out.
 
-Not the meaning of an option (`config.py`) and not the server (`command.py`); this file puts them in order.
+Not the meaning of an option (`config.py`), not the server (`command.py`) and not the load generator
+(`load/command.py`); this file puts them in order.
 
 Invariant: whatever stops a start ends with exit code 3 and the next step on stderr; `--help` and `--version`
 load nothing that serves.
@@ -8,7 +9,7 @@ load nothing that serves.
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -21,17 +22,39 @@ from bridgehead.sources import strays
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
+# The one word after `bridgehead` that is no target.
+LOAD = "load"
+
+
 def main(argv: Sequence[str] | None = None) -> NoReturn:
-    """Serve until told to stop, and end the process."""
+    """`serve`: serve until told to stop, and end the process."""
+    _end(_serve, sys.argv[1:] if argv is None else argv)
+
+
+def bridgehead(argv: Sequence[str] | None = None) -> NoReturn:
+    """`bridgehead`: the same, and `bridgehead load`."""
+    words = sys.argv[1:] if argv is None else argv
+    if words[:1] == [LOAD]:
+        _end(_load, words[1:])
+    _end(_serve, words)
+
+
+def _end(command: Callable[[Sequence[str]], int], words: Sequence[str]) -> NoReturn:
     _open_missing_descriptors()
     try:
-        code = _serve(sys.argv[1:] if argv is None else argv)
+        code = command(words)
     except StartError as problem:
         sys.stderr.write(problem.render())
         code = EXIT_START_FAILED
     except (KeyboardInterrupt, Interrupted):
         code = EXIT_INTERRUPTED
     sys.exit(code)
+
+
+def _load(words: Sequence[str]) -> int:
+    from bridgehead.load.command import main as load
+
+    return load(words)
 
 
 def read_config(argv: Sequence[str], environ: Mapping[str, str]) -> Config:

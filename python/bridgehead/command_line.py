@@ -12,12 +12,11 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum, auto
-from itertools import groupby
 from typing import Any, NoReturn
 
+from bridgehead.argument_parser import Parser
 from bridgehead.config import OPTIONS
-from bridgehead.errors import StartError, did_you_mean
-from bridgehead.options import Option, Shape
+from bridgehead.errors import StartError
 from bridgehead.sources import OUR_PREFIX, UVICORN_PREFIX, Given
 
 _DESCRIPTION = "Serve an ASGI application."
@@ -76,9 +75,9 @@ class CommandLine:
 
 def read_command_line(argv: Sequence[str]) -> CommandLine:
     """Take the words apart; `--help` and `--version` end the process here."""
-    parsed, unknown = _parser().parse_known_args(argv)
-    if unknown:
-        raise _unknown(next((word for word in unknown if word.startswith("-")), unknown[0]))
+    parser = _parser()
+    parsed, unknown = parser.parse_known_args(argv)
+    parser.refuse_unknown(unknown, unexpected="one TARGET is enough; options begin with --")
     written = vars(parsed)
     given = {
         option.name: Given(value=written[option.name], source=option.flags)
@@ -102,45 +101,15 @@ def _task(written: Mapping[str, object]) -> Task:
     return Task.CHECK if CHECK.flag in written else Task.SERVE
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise StartError(message.removeprefix("argument "), "see `serve --help`")
-
-
-class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=34, width=100)
-
-
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
         sys.stdout.write(_version_line() + "\n")
         parser.exit()
 
 
-def _unknown(word: str) -> StartError:
-    if not word.startswith("-"):
-        return StartError(f"unexpected argument {word!r}", "one TARGET is enough; options begin with --")
-    flag = word.partition("=")[0]
-    known = [*_parser()._option_string_actions]
-    hint = did_you_mean(flag, known, otherwise="see `serve --help` for the options of this version")
-    return StartError(f"there is no option {flag!r}", hint)
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="serve",
-        usage="serve [TARGET] [options]",
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        formatter_class=_HelpFormatter,
-        allow_abbrev=False,
-        add_help=False,
-    )
-    for group, members in groupby(OPTIONS, key=lambda option: option.group):
-        section = parser.add_argument_group(group)
-        for option in members:
-            _add(section, option)
+def _parser() -> Parser:
+    parser = Parser(prog="serve", usage="serve [TARGET] [options]", description=_DESCRIPTION, epilog=_EPILOG)
+    parser.add_options(OPTIONS)
     section = parser.add_argument_group("Configuration")
     for word in WORDS:
         kind: dict[str, Any] = {"metavar": word.metavar} if word.metavar else {"action": "store_true"}
@@ -151,20 +120,6 @@ def _parser() -> argparse.ArgumentParser:
         "--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="show the version and exit"
     )
     return parser
-
-
-def _add(section: argparse._ArgumentGroup, option: Option) -> None:
-    shown = f" [{option.shown_default}]" if option.shape is not Shape.TARGET else ""
-    words = (option.help + shown).replace("%", "%%")
-    own: dict[Shape, dict[str, Any]] = {
-        Shape.TARGET: {"nargs": "?", "metavar": option.metavar},
-        Shape.VALUE: {"dest": option.name, "metavar": option.metavar},
-        Shape.LIST: {"dest": option.name, "metavar": option.metavar, "action": "append"},
-        Shape.SWITCH: {"dest": option.name, "action": argparse.BooleanOptionalAction},
-        Shape.FLAG: {"dest": option.name, "action": "store_true"},
-    }
-    name = option.name if option.shape is Shape.TARGET else option.flag
-    section.add_argument(name, default=argparse.SUPPRESS, help=words, **own[option.shape])
 
 
 def _version_line() -> str:

@@ -1,0 +1,65 @@
+"""How options become a command line's words and help, for `serve` and for `bridgehead load`.
+
+Not the grammar of either: `command_line.py` and `load/command.py` put theirs together.
+
+Invariant: a mistake is a `StartError` that names the next step, never argparse's own exit.
+"""
+
+import argparse
+from collections.abc import Sequence
+from itertools import groupby
+from typing import Any, NoReturn
+
+from bridgehead.errors import StartError, did_you_mean
+from bridgehead.options import Option, Shape
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse, with our errors."""
+
+    def __init__(self, prog: str, **words: Any) -> None:
+        super().__init__(
+            prog=prog, formatter_class=_HelpFormatter, allow_abbrev=False, add_help=False, **words
+        )
+
+    def error(self, message: str) -> NoReturn:
+        """A mistake in the words."""
+        raise StartError(message.removeprefix("argument "), f"see `{self.prog} --help`")
+
+    def add_options(self, options: Sequence[Option]) -> None:
+        """Each option in its group, in the order they come."""
+        for group, members in groupby(options, key=lambda option: option.group):
+            section = self.add_argument_group(group)
+            for option in members:
+                _add(section, option)
+
+    def refuse_unknown(self, unknown: Sequence[str], *, unexpected: str) -> None:
+        """Words that nothing was made of; `unexpected` is the hint for one that is no option."""
+        if not unknown:
+            return
+        word = next((word for word in unknown if word.startswith("-")), unknown[0])
+        if not word.startswith("-"):
+            raise StartError(f"unexpected argument {word!r}", unexpected)
+        flag = word.partition("=")[0]
+        otherwise = f"see `{self.prog} --help` for the options of this version"
+        hint = did_you_mean(flag, [*self._option_string_actions], otherwise=otherwise)
+        raise StartError(f"there is no option {flag!r}", hint)
+
+
+class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=34, width=100)
+
+
+def _add(section: argparse._ArgumentGroup, option: Option) -> None:
+    shown = f" [{option.shown_default}]" if option.shape is not Shape.TARGET else ""
+    words = (option.help + shown).replace("%", "%%")
+    own: dict[Shape, dict[str, Any]] = {
+        Shape.TARGET: {"nargs": "?", "metavar": option.metavar},
+        Shape.VALUE: {"dest": option.name, "metavar": option.metavar},
+        Shape.LIST: {"dest": option.name, "metavar": option.metavar, "action": "append"},
+        Shape.SWITCH: {"dest": option.name, "action": argparse.BooleanOptionalAction},
+        Shape.FLAG: {"dest": option.name, "action": "store_true"},
+    }
+    name = option.name if option.shape is Shape.TARGET else option.flag
+    section.add_argument(name, default=argparse.SUPPRESS, help=words, **own[option.shape])

@@ -1,0 +1,180 @@
+"""From options to a run that Rust understands: whom to ask, and for what.
+
+Not the TOML of scenarios (`scenarios.py`), and no socket: nothing here connects.
+
+Invariant: a plan names a host and port or a Unix socket, never both, and has a scenario at least.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
+
+from bridgehead.errors import StartError
+from bridgehead.load.options import LoadOptions
+
+_FORMS = "write http://host:port/path or unix:/path/to.sock"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Upload:
+    """A body that is made as it is sent."""
+
+    size: int
+    chunk: int = 65536
+    every: float = 0.0  # seconds before each chunk but the first
+    declared: bool = False  # by Content-Length; else chunked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """One kind of request. A `str` body is a template, `bytes` are sent as they are."""
+
+    path: str
+    name: str = ""
+    weight: int = 1
+    method: str = "GET"
+    headers: tuple[tuple[str, str], ...] = ()
+    body: str | bytes | None = None
+    upload: Upload | None = None
+    think: tuple[float, float] | None = None
+    expect_status: tuple[int, ...] = ()
+    expect_headers: tuple[tuple[str, str], ...] = ()
+    expect_body: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Whom to connect to, and what for."""
+
+    host: str  # a path when there is no port
+    port: int | None
+    authority: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """A run; Rust reads the attributes as they are."""
+
+    target: str  # as shown
+    host: str
+    port: int | None
+    authority: str
+    scenarios: Sequence[Scenario]
+    connections: int
+    threads: int
+    rate: float | None
+    duration: float | None
+    requests: int | None
+    warmup: float
+    timeout: float
+    keep_alive: bool
+    seed: int
+
+
+def plan_of(options: LoadOptions, scenarios: Sequence[Scenario] = ()) -> Plan:
+    """The run that is asked for; `scenarios` outrank a file of them, and that the single request."""
+    from bridgehead.load.scenarios import read_scenarios
+
+    target = parse_target(options.url, options.uds)
+    if not scenarios and options.scenarios is not None:
+        scenarios = read_scenarios(Path(options.scenarios), target.path)
+    return Plan(
+        target=options.url or f"unix:{options.uds}",
+        host=target.host,
+        port=target.port,
+        authority=target.authority,
+        scenarios=tuple(scenarios) or (_single(options, target.path),),
+        connections=options.connections,
+        threads=options.threads,
+        rate=options.rate,
+        duration=options.measured,
+        requests=options.requests,
+        warmup=options.warmup,
+        timeout=options.timeout,
+        keep_alive=options.keep_alive,
+        seed=options.seed,
+    )
+
+
+def parse_target(url: str, uds: str | None) -> Target:
+    """Take an address apart."""
+    if url.startswith("unix:"):
+        if uds is not None:
+            raise StartError(f"{url!r} and uds are two sockets", "give one of them")
+        path = url.removeprefix("unix:")
+        return Target(host=_socket(path), port=None, authority="localhost", path="/")
+    if not url and uds is not None:
+        url = "http://localhost/"
+    parts = _split(url)
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    host, port = parts.hostname or "", _port(parts, url)
+    if uds is not None:
+        return Target(host=_socket(uds), port=None, authority=parts.netloc, path=path)
+    return Target(host=host, port=port, authority=parts.netloc, path=path)
+
+
+def _split(url: str) -> SplitResult:
+    if not url:
+        raise StartError("no URL was given", _FORMS)
+    scheme = url.partition("://")[0].lower() if "://" in url else ""
+    if scheme == "https":
+        raise StartError(
+            f"{url!r} asks for TLS, which this load generator does not speak yet", "write http://…"
+        )
+    if scheme != "http":
+        hint = _FORMS if scheme else f"write http://{url.lstrip('/')}"
+        raise StartError(f"{url!r} is not a URL that load can be put on", hint)
+    try:
+        parts = urlsplit(url)
+    except ValueError as problem:
+        raise StartError(f"{url!r} is not a URL: {str(problem).lower()}", _FORMS) from None
+    if not parts.hostname or not parts.netloc.isascii():
+        raise StartError(f"{url!r} names no host", _FORMS)
+    if parts.fragment:
+        raise StartError(f"{url!r} has a #fragment, which no server ever sees", "leave it out")
+    if "@" in parts.netloc:
+        raise StartError("a URL with a password is not understood", "send --header 'Authorization: …'")
+    return parts
+
+
+def _port(parts: SplitResult, url: str) -> int:
+    try:
+        port = parts.port
+    except ValueError:
+        port = 0
+    if port == 0:
+        raise StartError(f"{url!r} has no port from 1 to 65535", _FORMS)
+    return port or 80
+
+
+def _socket(path: str) -> str:
+    path = "/" + path.lstrip("/") if path.startswith("//") else path
+    if not path:
+        raise StartError("unix: names no socket", _FORMS)
+    return path
+
+
+def _single(options: LoadOptions, path: str) -> Scenario:
+    body: str | bytes | None = options.body
+    if options.body_file is not None:
+        body = read_file(Path(options.body_file))
+    return Scenario(
+        path=path,
+        name=f"{options.method} {path}",
+        method=options.method,
+        headers=options.headers,
+        body=body,
+        expect_status=options.expect_status,
+        expect_body=None if options.expect_body is None else options.expect_body.encode(),
+    )
+
+
+def read_file(file: Path) -> bytes:
+    """A body from a file."""
+    try:
+        return file.read_bytes()
+    except OSError as problem:
+        why = (problem.strerror or str(problem)).lower()
+        raise StartError(f"{file} cannot be read: {why}", "name a file that can be read") from None
