@@ -33,13 +33,13 @@ async def answer(
             http.settle()
             raise
         if not (_is_departure(error) and http.gone):
-            log.application_error(below(error))
+            log.application_error(below(error), http.request_id)
         http.settle()
     else:
         forks.end_child(None)
         lack = http.settle()
         if lack:
-            complain(f"the application {lack}")
+            log.misbehaviour(f"the application {lack}", http.request_id)
 
 
 def is_cancellation(error: BaseException) -> bool:
@@ -54,11 +54,6 @@ def below(error: BaseException) -> BaseException:
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith(OUR_FOLDER):
         trace = trace.tb_next
     return error.with_traceback(trace)
-
-
-def complain(sentence: str) -> None:
-    """Tell the operator what the application did."""
-    log.logger().error("ASGI: %s", sentence)
 
 
 def _is_departure(error: BaseException) -> bool:

@@ -98,7 +98,7 @@ def _tell(settings: Settings, task: Task) -> None:
     """What was read; who prints the settings sees that, but not what set nothing."""
     from bridgehead import log
 
-    log.configure(level=settings.config.log_level, use_colors=settings.config.use_colors)
+    log.configure(settings.config)
     for sentence in strays(os.environ):
         log.logger().warning("%s", sentence)
     for sentence in settings.notes() if task in (Task.SERVE, Task.CHECK) else ():

@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
+from bridgehead.access_format import read as read_access_format
 from bridgehead.address import (
     Address,
     DescriptorAddress,
@@ -25,6 +26,7 @@ from bridgehead.address import (
     read_port,
 )
 from bridgehead.errors import StartError
+from bridgehead.log_config import read as read_log_config
 from bridgehead.options import (
     Option,
     Shape,
@@ -307,12 +309,30 @@ class Config:
         differs=_NEW,
     )
 
-    log_level: str = option(
-        "info",
-        read=numbered(choice(*_LEVELS.values()), _LEVELS),
+    log_level: str | None = option(
+        None,
+        read=maybe(numbered(choice(*_LEVELS.values()), _LEVELS)),
         metavar="LEVEL",
+        unset="info",
         group="Logs",
         help="what the server says on stderr: critical, error, warning, info, debug, trace",
+    )
+    log_config: str | dict[str, Any] | None = option(
+        "",
+        read=read_log_config,
+        metavar="FILE",
+        anchor=lambda value, folder: below(value, folder) if value else value,
+        takes_none=True,
+        group="Logs",
+        help="where records go, for Python's logging.config: .ini, .json, .toml, .yaml; see docs/logs.md",
+    )
+    log_format: str = option(
+        "text",
+        read=choice("text", "json"),
+        metavar="text|json",
+        group="Logs",
+        help="how lines look: uvicorn's text, or one object of JSON each",
+        differs=_NEW,
     )
     access_log: bool = option(
         True,
@@ -320,6 +340,23 @@ class Config:
         shape=Shape.SWITCH,
         group="Logs",
         help="one line a request on stdout",
+    )
+    access_log_format: str | None = option(
+        None,
+        read=maybe(read_access_format),
+        metavar="FORMAT",
+        unset="uvicorn's line",
+        group="Logs",
+        help="what an access line says, as '{client} {status} {duration} {header{user-agent}}'",
+        differs=_NEW,
+    )
+    request_id: bool = option(
+        False,
+        read=switch,
+        shape=Shape.SWITCH,
+        group="Logs",
+        help="take or make an X-Request-ID; answers, scope['state'] and log lines have it",
+        differs=_NEW,
     )
     use_colors: bool | None = option(
         None,
@@ -333,7 +370,7 @@ class Config:
     def __setattr__(self, name: str, value: object) -> None:
         if known := _BY_NAME.get(name):
             try:
-                value = known.read(known.default if value is None else value)
+                value = known.read(known.default if value is None and not known.takes_none else value)
             except StartError as problem:
                 raise problem.within(name) from None
         object.__setattr__(self, name, value)

@@ -1,19 +1,25 @@
-"""The server's own lines on stderr, in the look that uvicorn's users know.
+"""What the server says, in the words that uvicorn's users know.
 
-Not the access log: Rust writes that to stdout. Not the application's logging: we touch no logger but ours.
+Not who writes it: `loggers.py` hands records on, and Rust writes the access log.
 
-Invariant: whatever the application does to `logging`, a line of ours appears once.
+Invariant: each sentence is one record of `bridgehead.error`.
 """
 
 import logging
-import sys
+import re
 from collections.abc import Iterable
-from typing import TextIO
+from typing import TYPE_CHECKING
 
-TRACE = 5
+from bridgehead import log_config, loggers
+from bridgehead.formatters import TRACE as TRACE
+from bridgehead.formatters import colored
+
+if TYPE_CHECKING:
+    from bridgehead.config import Config
+
 INFO = logging.INFO
+DEBUG = logging.DEBUG
 
-_ROOT = "bridgehead"
 _LEVELS = {
     "critical": logging.CRITICAL,
     "error": logging.ERROR,
@@ -22,62 +28,37 @@ _LEVELS = {
     "debug": logging.DEBUG,
     "trace": TRACE,
 }
-_COLORS = {
-    TRACE: "34",
-    logging.DEBUG: "36",
-    logging.INFO: "32",
-    logging.WARNING: "33",
-    logging.ERROR: "31",
-    logging.CRITICAL: "91",
-}
+_DEFAULT_LEVEL = "info"
 _BOLD = "1"
 _CYAN = "36"
 
 
-class Formatter(logging.Formatter):
-    """`INFO:     message`; coloured, the message is the record's `color_message` if it has one."""
-
-    def __init__(self, *, use_colors: bool) -> None:
-        super().__init__("%(levelprefix)s %(message)s")
-        self.use_colors = use_colors
-
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
-        """Put the level in front, padded so that messages line up."""
-        name, message = record.levelname, record.message
-        padding = " " * (8 - len(name))
-        if self.use_colors:
-            name = _colored(name, _COLORS.get(record.levelno, "0"))
-            message = getattr(record, "color_message", message)
-        return f"{name}:{padding} {message}"
-
-
-class _Handler(logging.StreamHandler[TextIO]):
-    """Our one handler; a type of its own so that configuring twice replaces it."""
-
-
-def configure(*, level: str, use_colors: bool | None) -> None:
-    """Set up the loggers `bridgehead` and `bridgehead.error`; None asks the terminal about colours."""
+def configure(config: "Config") -> None:
+    """Set up our loggers and uvicorn's, as the options ask for it."""
     logging.addLevelName(TRACE, "TRACE")
-    handler = _Handler(sys.stderr)
-    terminal = sys.stderr is not None and sys.stderr.isatty()
-    handler.setFormatter(Formatter(use_colors=terminal if use_colors is None else use_colors))
-    root = logging.getLogger(_ROOT)
-    root.handlers = [*(each for each in root.handlers if not isinstance(each, _Handler)), handler]
-    root.setLevel(_LEVELS[level])
-    root.propagate = False  # else `basicConfig` in the application prints each line a second time
+    level = None if config.log_level is None else _LEVELS[config.log_level]
+    if config.log_config == "":
+        level = level or _LEVELS[_DEFAULT_LEVEL]
+        loggers.stand_in(config, level)
+    else:
+        loggers.step_back()
+        if config.log_config is not None:
+            log_config.apply(config.log_config, use_colors=config.use_colors)
+        if level is not None:
+            # As in uvicorn, the flag outranks the file.
+            loggers.set_levels((loggers.UVICORN_ERROR, loggers.UVICORN_ACCESS, "uvicorn.asgi"), level)
+    loggers.relay(level)
 
 
 def logger() -> logging.Logger:
     """The logger for everything the server says."""
-    ours = logging.getLogger(f"{_ROOT}.error")
-    # `dictConfig` disables each logger that it does not name; nobody means the server's by that.
-    ours.disabled = False
-    return ours
+    loggers.revive()
+    return logging.getLogger(loggers.ERROR)
 
 
 def process_started(pid: int) -> None:
     """The first line."""
-    _say(f"Started server process [{pid}]", f"Started server process [{_colored(pid, _CYAN)}]")
+    _say("Started server process [%d]", pid, color=_CYAN)
 
 
 def startup_begins() -> None:
@@ -93,8 +74,7 @@ def startup_complete() -> None:
 def serving(labels: Iterable[str]) -> None:
     """Requests are accepted at these addresses, each as `Bound.label` shows it."""
     for label in labels:
-        line = "Bridgehead running on {} (Press CTRL+C to quit)"
-        _say(line.format(label), line.format(_colored(label, _BOLD)))
+        _say("Bridgehead running on %s (Press CTRL+C to quit)", label, color=_BOLD)
 
 
 def stopping() -> None:
@@ -114,34 +94,62 @@ def shutdown_complete() -> None:
 
 def process_finished(pid: int) -> None:
     """The last line."""
-    _say(f"Finished server process [{pid}]", f"Finished server process [{_colored(pid, _CYAN)}]")
+    _say("Finished server process [%d]", pid, color=_CYAN)
 
 
 def reloader_started(pid: int, method: str) -> None:
     """The parent's first line; `method` is how it learns of changes."""
-    line = "Started reloader process [{}] using {}"
-    _say(line.format(pid, method), line.format(_colored(pid, _CYAN), _colored(method, _CYAN)))
+    _say("Started reloader process [%d] using %s", pid, method, color=_CYAN)
 
 
 def reloader_finished(pid: int) -> None:
     """The parent's last line."""
-    _say(f"Stopping reloader process [{pid}]", f"Stopping reloader process [{_colored(pid, _CYAN)}]")
-
-
-def application_error(error: BaseException) -> None:
-    """One record with the traceback of what the application raised."""
-    logger().error("Exception in ASGI application", exc_info=error)
+    _say("Stopping reloader process [%d]", pid, color=_CYAN)
 
 
 def trace(sentence: str) -> None:
     """A line that was asked for by name, whatever the level."""
     ours = logger()
-    ours.handle(ours.makeRecord(ours.name, TRACE, __file__, 0, sentence, (), None))
+    record = ours.makeRecord(ours.name, TRACE, __file__, 0, sentence, (), None)
+    record.whatever_level = True
+    ours.handle(record)
 
 
-def _say(message: str, color_message: str | None = None) -> None:
-    logger().info("%s", message, extra={"color_message": color_message or message})
+def application_error(error: BaseException, request_id: str | None = None) -> None:
+    """One record with the traceback of what the application raised, and the request's name if it has one."""
+    _of_request(logging.ERROR, "Exception in ASGI application", (), request_id, error)
 
 
-def _colored(content: object, color: str) -> str:
-    return f"\x1b[{color}m{content}\x1b[0m"
+def misbehaviour(sentence: str, request_id: str | None = None) -> None:
+    """What the application did wrong, without having raised."""
+    _of_request(logging.ERROR, "ASGI: %s", (sentence,), request_id)
+
+
+def refused(client: str, reason: str, request_id: str | None = None) -> None:
+    """A request that the application never sees."""
+    _of_request(logging.DEBUG, "Refused a request of %s: %s", (client, reason), request_id)
+
+
+def lines_lost(count: int) -> None:
+    """The loop was too busy for so many access lines."""
+    logger().warning("%d access lines were dropped: the loop was too busy to take them", count)
+
+
+def _of_request(
+    level: int,
+    message: str,
+    words: tuple[str, ...],
+    request_id: str | None,
+    error: BaseException | None = None,
+) -> None:
+    if request_id is None:
+        logger().log(level, message, *words, exc_info=error)
+    else:
+        known = {"request_id": request_id}
+        logger().log(level, f"{message} (request %s)", *words, request_id, exc_info=error, extra=known)
+
+
+def _say(message: str, *words: object, color: str = "") -> None:
+    # The same words in the same places: whoever shows it in colours fills it in.
+    template = re.sub("%[ds]", lambda place: colored(place[0], color), message)
+    logger().info(message, *words, extra={"color_message": template} if color else None)

@@ -68,6 +68,7 @@ class Option:
     flag: str
     also: str  # a variable that whoever starts servers sets, of lower rank than ours and uvicorn's
     anchor: Anchor | None
+    takes_none: bool  # None is a value of its own, and not the default
     name: str = ""
     default: object = None
     types: frozenset[type] = frozenset()  # as which TOML may hold it; empty: the reader judges alone
@@ -110,6 +111,7 @@ def option(
     flag: str = "",
     also: str = "",
     anchor: Anchor | None = None,
+    takes_none: bool = False,
 ) -> T:
     """A dataclass field that is an option."""
     known = Option(
@@ -123,6 +125,7 @@ def option(
         flag=flag,
         also=also,
         anchor=anchor,
+        takes_none=takes_none,
     )
     return field(default=default, metadata={"option": known})
 

@@ -43,7 +43,7 @@ class Config(options.Config):
 
     def configure_logging(self) -> None:
         """Set up the server's own loggers; done when the configuration is made."""
-        log.configure(level=self.log_level, use_colors=self.use_colors)
+        log.configure(self)
 
     def load(self) -> None:
         """Find the application, unless that has been done. `StartError` says why it cannot be found."""

@@ -8,18 +8,18 @@ Invariant: whatever holds a request, each wait for it has its deadline, and in t
 import asyncio
 import contextvars
 import os
-import sys
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from bridgehead import log, trace
+from bridgehead import log, reports, trace
 from bridgehead._native import Server as Network
-from bridgehead.asgi import Application, answer, complain
+from bridgehead.asgi import Application, answer
 from bridgehead.config import Config
 from bridgehead.lifespan import Lifespan
 from bridgehead.loops import OwnLoop
+from bridgehead.reports import Logs
 from bridgehead.sockets import Bound
 from bridgehead.task_trial import Chosen
 
@@ -37,7 +37,7 @@ class Host:
     application: Application
     answer: Callable[..., Coroutine[Any, Any, None]]
     finished: Callable[[], object]
-    complain: Callable[[str], object]
+    complain: Callable[[str, str | None], object]
     trace: Callable[[str], object] | None
     event_loop: asyncio.AbstractEventLoop
     context: contextvars.Context
@@ -56,8 +56,7 @@ class Options:
     keep_alive: float
     date_header: bool
     default_headers: tuple[tuple[bytes, bytes], ...]
-    access_log: int | None
-    access_colours: bool
+    logs: Logs
     runtime: int | str
     request_task: Chosen | None
 
@@ -178,7 +177,7 @@ class Worker:
             application=application,
             answer=answer,
             finished=self._requests.finish,
-            complain=complain,
+            complain=log.misbehaviour,
             trace=trace.drives(os.environ, ours=ours),
             event_loop=self._loop,
             context=context,
@@ -189,8 +188,6 @@ class Worker:
         headers = config.headers
         if config.server_header and not any(name == b"server" for name, _ in headers):
             headers = ((b"server", b"bridgehead"), *headers)
-        wants_log = config.access_log and log.logger().isEnabledFor(log.INFO)
-        terminal = sys.stdout is not None and sys.stdout.isatty()
         return Options(
             listeners=tuple((each.socket.fileno(), not each.inherited) for each in place.bound),
             root_path=config.root_path,
@@ -202,8 +199,7 @@ class Worker:
             default_headers=headers,
             runtime=_runtime(config, place),
             request_task=place.tasks,
-            access_log=1 if wants_log else None,
-            access_colours=terminal if config.use_colors is None else config.use_colors,
+            logs=reports.wanted(config),
         )
 
 

@@ -19,7 +19,7 @@ from bridgehead.command import run
 
 def main() -> None:
     config = read_config(sys.argv[1:], {})
-    log.configure(level=config.log_level, use_colors=config.use_colors)
+    log.configure(config)
     if os.environ.get("OWN_HANDLERS"):
         install("main thread's")
     codes: list[int] = []

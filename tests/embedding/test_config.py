@@ -59,8 +59,9 @@ def test_a_wrong_value_is_refused_when_it_is_given_and_when_it_is_assigned() -> 
     assert config.port == 9000
 
 
-def test_none_is_the_default() -> None:
-    names = [option.name for option in OPTIONS if option.name != "app"]
+def test_none_is_the_default_but_for_the_log_configuration() -> None:
+    names = [option.name for option in OPTIONS if option.name != "app" and not option.takes_none]
+    assert Config("main:app", log_config=None).log_config is None
     given: dict[str, Any] = dict.fromkeys(names)
     config = Config("main:app", **given)
     assert dataclasses.asdict(config) == dataclasses.asdict(Config("main:app"))
@@ -144,12 +145,16 @@ def test_an_env_file_is_read_before_the_application_loads(
         assert running.ask("/").body == b"hello from there"
 
 
-def test_making_a_configuration_touches_no_loggers_but_ours() -> None:
-    root = logging.getLogger()
-    before = (root.level, root.handlers[:], logging.getLogger("uvicorn").handlers[:])
-    Server(Config("main:app", log_level="debug"))
-    assert (root.level, root.handlers[:], logging.getLogger("uvicorn").handlers[:]) == before
-    Config("main:app")
+def test_making_a_configuration_leaves_the_roots_handlers_and_those_of_a_program() -> None:
+    root, theirs, own = logging.getLogger(), logging.getLogger("uvicorn"), logging.NullHandler()
+    theirs.addHandler(own)
+    try:
+        before = (root.level, root.handlers[:])
+        Server(Config("main:app", log_level="debug"))
+        assert (root.level, root.handlers[:]) == before
+        assert own in theirs.handlers
+    finally:
+        theirs.removeHandler(own)
 
 
 def test_importing_bridgehead_loads_none_of_it() -> None:

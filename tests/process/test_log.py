@@ -7,15 +7,28 @@ from collections.abc import Iterator
 import pytest
 
 from bridgehead import log
+from bridgehead.config import Config
+
+NAMES = (
+    "bridgehead",
+    "bridgehead.error",
+    "bridgehead.access",
+    "uvicorn",
+    "uvicorn.error",
+    "uvicorn.access",
+    "",
+)
 
 
 @pytest.fixture(autouse=True)
 def _own_loggers() -> Iterator[None]:
     yield
-    for name in ("bridgehead", "bridgehead.error", ""):
+    for name in NAMES:
         known = logging.getLogger(name)
         known.handlers = [each for each in known.handlers if type(each).__module__.startswith("_pytest")]
-        known.propagate = True
+        known.filters = []
+        known.propagate, known.disabled = True, False
+        known.setLevel(logging.NOTSET if name else logging.WARNING)
 
 
 def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
@@ -25,7 +38,7 @@ def lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
 
 
 def test_the_lines_are_those_that_people_know(capsys: pytest.CaptureFixture[str]) -> None:
-    log.configure(level="info", use_colors=None)
+    log.configure(Config(log_level="info", use_colors=None))
     log.process_started(12)
     log.startup_begins()
     log.startup_complete()
@@ -48,7 +61,7 @@ def test_the_lines_are_those_that_people_know(capsys: pytest.CaptureFixture[str]
 
 
 def test_colours_are_uvicorns(capsys: pytest.CaptureFixture[str]) -> None:
-    log.configure(level="info", use_colors=True)
+    log.configure(Config(log_level="info", use_colors=True))
     log.process_started(12)
     log.serving(["http://x"])
     assert lines(capsys) == [
@@ -58,34 +71,34 @@ def test_colours_are_uvicorns(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_level_silences_what_is_below_it(capsys: pytest.CaptureFixture[str]) -> None:
-    log.configure(level="warning", use_colors=False)
+    log.configure(Config(log_level="warning", use_colors=False))
     log.stopping()
     log.logger().warning("kept")
     assert lines(capsys) == ["WARNING:  kept"]
 
 
 def test_trace_is_a_level_with_a_name(capsys: pytest.CaptureFixture[str]) -> None:
-    log.configure(level="trace", use_colors=False)
+    log.configure(Config(log_level="trace", use_colors=False))
     log.logger().log(log.TRACE, "fine")
     assert lines(capsys) == ["TRACE:    fine"]
 
 
 def test_configuring_twice_prints_once(capsys: pytest.CaptureFixture[str]) -> None:
-    log.configure(level="info", use_colors=False)
-    log.configure(level="info", use_colors=False)
+    log.configure(Config(log_level="info", use_colors=False))
+    log.configure(Config(log_level="info", use_colors=False))
     log.stopping()
     assert lines(capsys) == ["INFO:     Shutting down"]
 
 
 def test_basic_config_in_the_application_doubles_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    log.configure(level="info", use_colors=False)
+    log.configure(Config(log_level="info", use_colors=False))
     logging.basicConfig(level=logging.DEBUG, force=True)
     log.stopping()
     assert lines(capsys) == ["INFO:     Shutting down"]
 
 
 def test_dict_config_in_the_application_silences_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    log.configure(level="info", use_colors=False)
+    log.configure(Config(log_level="info", use_colors=False))
     log.logger()
     logging.config.dictConfig({"version": 1, "disable_existing_loggers": True})
     log.stopping()
@@ -93,7 +106,7 @@ def test_dict_config_in_the_application_silences_nothing(capsys: pytest.CaptureF
 
 
 def test_an_application_may_still_choose_our_level(capsys: pytest.CaptureFixture[str]) -> None:
-    log.configure(level="info", use_colors=False)
+    log.configure(Config(log_level="info", use_colors=False))
     logging.config.dictConfig({"version": 1, "loggers": {"bridgehead.error": {"level": "ERROR"}}})
     log.stopping()
     assert lines(capsys) == []
@@ -102,7 +115,7 @@ def test_an_application_may_still_choose_our_level(capsys: pytest.CaptureFixture
 def test_an_exception_of_the_application_is_one_record_with_its_traceback(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    log.configure(level="info", use_colors=False)
+    log.configure(Config(log_level="info", use_colors=False))
     seen: list[logging.LogRecord] = []
 
     class Keep(logging.Handler):

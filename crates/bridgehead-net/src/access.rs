@@ -1,195 +1,225 @@
-//! One line for each request, in the shape that uvicorn made usual, and for each head that hyper refused.
+//! What is known of a request when it is over, or of a head that hyper refused, and where that goes.
 //!
-//! Made when the answer's last byte is handed to the socket, or the request ends without one. Where the line goes, and
-//! what happens when nobody reads it, is `log_pipe`'s.
+//! Said when the answer's last byte is handed to the socket, or the request ends without one. How a line looks is
+//! `access_layout`'s, what happens when nobody reads it is `log_pipe`'s.
 //!
-//! Invariant: whatever a client sends, a line has one newline, at its end, and at most [`LONGEST`] bytes of a target.
+//! Invariant: a request has one record, whatever became of it.
 
-use std::io::Write;
+use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
 
+use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode, Uri, Version};
 
+use crate::access_layout::Layout;
+use crate::app::{AccessRecord, App, Report};
+use crate::client_half::Witness;
+use crate::escape;
 use crate::log_pipe::LogPipe;
 use crate::peer::Peer;
-
-/// A target is cut here: a log is not a place for a client to store things.
-const LONGEST: usize = 1024;
+use crate::request_id::Trace;
 
 /// What a request that got no answer is logged with, as nginx does.
 const CLIENT_LEFT: u16 = 499;
 
+/// In the place of what nobody knows, as nginx has it.
+pub(crate) const NONE: &str = "-";
+
 /// Where access lines go, and how they look.
 #[derive(Clone, Debug)]
 pub struct AccessLog {
-    /// Who writes them.
-    pub pipe: Arc<LogPipe>,
-    /// Whether a person watches.
-    pub colours: bool,
+    /// Who takes them.
+    pub sink: Sink,
+    /// What they look like.
+    pub layout: Layout,
     /// In front of every path, as applications see it.
-    pub root_path: Arc<str>,
+    pub root_path: String,
+}
+
+/// Who takes access lines.
+#[derive(Clone, Debug)]
+pub enum Sink {
+    /// A descriptor, by a thread of its own.
+    Pipe(Arc<LogPipe>),
+    /// Whoever answers requests, by [`App::report`].
+    App,
 }
 
 /// What is known of a request, filled in while it is answered.
 #[derive(Debug)]
 pub(crate) struct Record {
-    log: AccessLog,
-    asked: Asked,
-    pub(crate) status: Option<StatusCode>,
-    pub(crate) bytes: u64,
+    /// Nobody knows when its head could not be read.
+    asked: Option<Asked>,
+    status: Option<StatusCode>,
+    bytes_out: u64,
+    /// What only some layouts show; the usual one pays nothing for it.
+    seen: Option<Box<Seen>>,
 }
 
 /// What a client asked for.
 #[derive(Debug)]
-enum Asked {
-    Request {
-        method: Method,
-        target: Uri,
-        version: Version,
-    },
-    /// Nobody knows: its head could not be read.
-    Unread,
+struct Asked {
+    method: Method,
+    target: Uri,
+    version: Version,
+}
+
+/// What is measured and kept for layouts that show it.
+#[derive(Debug)]
+struct Seen {
+    began: Instant,
+    /// Counts what comes of the body.
+    upload: Option<Witness>,
+    /// Values of the headers that the layout names, in its order.
+    request: Vec<Option<HeaderValue>>,
+    response: Vec<Option<HeaderValue>>,
 }
 
 impl Record {
     pub(crate) fn new(log: &AccessLog, request: &http::request::Parts) -> Box<Self> {
-        let asked = Asked::Request {
-            method: request.method.clone(),
-            target: request.uri.clone(),
-            version: request.version,
-        };
-        Box::new(Self { log: log.clone(), asked, status: None, bytes: 0 })
+        let asked =
+            Asked { method: request.method.clone(), target: request.uri.clone(), version: request.version };
+        let seen = (!log.layout.is_usual()).then(|| {
+            Box::new(Seen {
+                began: Instant::now(),
+                upload: None,
+                request: values(&request.headers, log.layout.request_headers()),
+                response: Vec::new(),
+            })
+        });
+        Box::new(Self { asked: Some(asked), status: None, bytes_out: 0, seen })
     }
 
     /// Of a head that was refused before it was a request.
-    pub(crate) fn unread(log: &AccessLog, status: StatusCode) -> Self {
-        Self { log: log.clone(), asked: Asked::Unread, status: Some(status), bytes: 0 }
+    pub(crate) fn unread(status: StatusCode) -> Self {
+        Self { asked: None, status: Some(status), bytes_out: 0, seen: None }
     }
 
-    pub(crate) fn write(self, peer: &Peer) {
-        self.log.pipe.write(|line| self.format(peer, line));
+    /// Whose body this is.
+    pub(crate) fn counts(&mut self, upload: &Witness) {
+        if let Some(seen) = &mut self.seen {
+            seen.upload = Some(upload.clone());
+        }
     }
 
-    fn format(&self, peer: &Peer, line: &mut Vec<u8>) {
-        let (code, reason) = self
+    pub(crate) fn answered(&mut self, log: &AccessLog, status: StatusCode, headers: &HeaderMap) {
+        self.status = Some(status);
+        if let Some(seen) = &mut self.seen {
+            seen.response = values(headers, log.layout.response_headers());
+        }
+    }
+
+    pub(crate) fn wrote(&mut self, bytes: usize) {
+        self.bytes_out += bytes as u64;
+    }
+}
+
+/// What a line is made of.
+pub(crate) struct Facts<'a> {
+    record: &'a Record,
+    root_path: &'a str,
+    pub(crate) peer: &'a Peer,
+    pub(crate) trace: Option<&'a Trace>,
+    pub(crate) time: SystemTime,
+}
+
+impl Facts<'_> {
+    /// Status and its phrase.
+    pub(crate) fn status(&self) -> (u16, &'static str) {
+        self.record
             .status
-            .map_or((CLIENT_LEFT, ""), |status| (status.as_u16(), status.canonical_reason().unwrap_or("")));
-        let ink = if self.log.colours { Ink::of(code) } else { Ink::NONE };
-        let Ink { level, bold, status, plain } = ink;
-        // Writing to a Vec cannot fail.
-        let _ = write!(line, "{level}INFO{plain}:     {} - \"{bold}", peer.client);
-        self.asked.format(&self.log.root_path, line);
-        let _ = writeln!(line, "{plain}\" {status}{code} {reason}{plain}");
+            .map_or((CLIENT_LEFT, ""), |status| (status.as_u16(), status.canonical_reason().unwrap_or("")))
     }
-}
 
-impl Asked {
-    fn format(&self, root_path: &str, line: &mut Vec<u8>) {
-        let Self::Request { method, target, version } = self else {
-            // As nginx has it.
-            line.push(b'-');
-            return;
-        };
-        let _ = write!(line, "{method} ");
-        match target.path_and_query().map(http::uri::PathAndQuery::as_str) {
-            Some("*") => line.push(b'*'),
+    pub(crate) fn method(&self) -> Option<&str> {
+        self.record.asked.as_ref().map(|asked| asked.method.as_str())
+    }
+
+    pub(crate) fn version(&self) -> Option<&'static str> {
+        self.record.asked.as_ref().map(|asked| bridgehead_asgi::http_version(asked.version))
+    }
+
+    /// The target as applications see it, below the root path, in parts.
+    pub(crate) fn target(&self) -> Option<[Cow<'_, str>; 3]> {
+        let target = &self.record.asked.as_ref()?.target;
+        Some(match target.path_and_query().map(http::uri::PathAndQuery::as_str) {
+            Some("*") => ["".into(), "".into(), "*".into()],
             Some(path) => {
-                escape(root_path.as_bytes(), line);
-                escape(if path.starts_with('?') { "/" } else { "" }.as_bytes(), line);
-                escape(path.as_bytes(), line);
+                let slash = if path.starts_with('?') { "/" } else { "" };
+                [self.root_path.into(), slash.into(), path.into()]
             }
-            None => escape(target.to_string().as_bytes(), line),
-        }
-        let _ = write!(line, " HTTP/{}", bridgehead_asgi::http_version(*version));
+            None => ["".into(), "".into(), target.to_string().into()],
+        })
+    }
+
+    pub(crate) fn bytes_out(&self) -> u64 {
+        self.record.bytes_out
+    }
+
+    pub(crate) fn bytes_in(&self) -> u64 {
+        self.record.seen.as_ref().and_then(|seen| seen.upload.as_ref()).map_or(0, Witness::received)
+    }
+
+    pub(crate) fn duration(&self) -> Duration {
+        self.record.seen.as_ref().map_or(Duration::ZERO, |seen| seen.began.elapsed())
+    }
+
+    pub(crate) fn request_header(&self, index: usize) -> Option<&HeaderValue> {
+        self.record.seen.as_ref()?.request.get(index)?.as_ref()
+    }
+
+    pub(crate) fn response_header(&self, index: usize) -> Option<&HeaderValue> {
+        self.record.seen.as_ref()?.response.get(index)?.as_ref()
     }
 }
 
-/// Terminal colours, the same as uvicorn's.
-struct Ink {
-    level: &'static str,
-    bold: &'static str,
-    status: &'static str,
-    plain: &'static str,
-}
-
-impl Ink {
-    const NONE: Self = Self { level: "", bold: "", status: "", plain: "" };
-
-    fn of(status: u16) -> Self {
-        let status = match status {
-            200..=299 => "\x1b[32m",
-            300..=399 => "\x1b[33m",
-            400..=499 => "\x1b[31m",
-            500.. => "\x1b[91m",
-            _ => "\x1b[97m",
-        };
-        Self { level: "\x1b[32m", bold: "\x1b[1m", status, plain: "\x1b[0m" }
-    }
-}
-
-/// Nothing that a terminal or a log reader would take for its own.
-fn escape(text: &[u8], line: &mut Vec<u8>) {
-    for &byte in text.iter().take(LONGEST) {
-        match byte {
-            b'"' | b'\\' | 0..0x20 | 0x7f.. => {
-                let _ = write!(line, "\\x{byte:02x}");
-            }
-            _ => line.push(byte),
+impl AccessLog {
+    /// Says what became of a request.
+    pub(crate) fn write(&self, record: &Record, peer: &Peer, trace: Option<&Trace>, app: &dyn App) {
+        let facts = Facts { record, root_path: &self.root_path, peer, trace, time: SystemTime::now() };
+        match &self.sink {
+            Sink::Pipe(pipe) => pipe.write(|line| {
+                self.layout.write(&facts, line);
+                line.push(b'\n');
+            }),
+            Sink::App => app.report(Report::Access(Box::new(self.report(&facts)))),
         }
     }
-    if text.len() > LONGEST {
-        line.extend_from_slice(b"...");
+
+    fn report(&self, facts: &Facts<'_>) -> AccessRecord {
+        let (mut line, mut target) = (Vec::new(), Vec::new());
+        self.layout.write(facts, &mut line);
+        facts.target().iter().flatten().for_each(|part| escape::plain(part.as_bytes(), &mut target));
+        AccessRecord {
+            client: facts.peer.client.to_string(),
+            method: facts.method().unwrap_or(NONE).to_owned(),
+            target: facts.target().map_or_else(|| NONE.to_owned(), |_| lossless(target)),
+            version: facts.version().unwrap_or(NONE),
+            status: facts.status().0,
+            line: lossless(line),
+            request_id: facts.trace.map(|trace| trace.id().to_owned()),
+        }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::peer::Address;
+/// What is written is ASCII.
+fn lossless(written: Vec<u8>) -> String {
+    String::from_utf8(written).unwrap_or_default()
+}
 
-    fn log() -> AccessLog {
-        AccessLog { pipe: LogPipe::discarding(), colours: false, root_path: "".into() }
-    }
-
-    fn line(target: &str, status: Option<u16>) -> String {
-        let request = http::Request::builder().uri(target).body(()).expect("a valid target").into_parts().0;
-        let mut record = Record::new(&log(), &request);
-        record.status = status.map(|code| StatusCode::from_u16(code).expect("a valid status"));
-        formatted(&record)
-    }
-
-    fn formatted(record: &Record) -> String {
-        let client = Address::inet("127.0.0.1:5000".parse().expect("literal"));
-        let mut line = Vec::new();
-        record.format(&Peer { client: client.clone(), server: client }, &mut line);
-        String::from_utf8(line).expect("lines are ASCII")
-    }
-
-    #[test]
-    fn a_line_has_uvicorns_shape() {
-        assert_eq!(line("/a?b=c", Some(200)), "INFO:     127.0.0.1:5000 - \"GET /a?b=c HTTP/1.1\" 200 OK\n");
-    }
-
-    #[test]
-    fn a_request_without_an_answer_says_so() {
-        assert_eq!(line("/", None), "INFO:     127.0.0.1:5000 - \"GET / HTTP/1.1\" 499 \n");
-    }
-
-    #[test]
-    fn a_head_that_was_not_read_is_a_dash() {
-        let record = Record::unread(&log(), StatusCode::URI_TOO_LONG);
-        assert_eq!(formatted(&record), "INFO:     127.0.0.1:5000 - \"-\" 414 URI Too Long\n");
-    }
-
-    #[test]
-    fn a_long_target_is_cut() {
-        assert!(line(&format!("/{}", "x".repeat(5000)), Some(200)).len() < 1200);
-    }
-
-    #[test]
-    fn control_characters_and_quotes_are_escaped() {
-        let mut line = Vec::new();
-        escape(b"/\"\\\n\x1b[31m\xff", &mut line);
-        assert_eq!(line, b"/\\x22\\x5c\\x0a\\x1b[31m\\xff");
-    }
+/// One value for each name; several of one name as RFC 9110 section 5.3 joins them.
+fn values(headers: &HeaderMap, names: &[HeaderName]) -> Vec<Option<HeaderValue>> {
+    names
+        .iter()
+        .map(|name| {
+            let mut all = headers.get_all(name).iter();
+            let first = all.next()?;
+            let rest: Vec<_> = all.map(HeaderValue::as_bytes).collect();
+            if rest.is_empty() {
+                return Some(first.clone());
+            }
+            HeaderValue::from_bytes(&[&[first.as_bytes()][..], &rest].concat().join(&b", "[..])).ok()
+        })
+        .collect()
 }

@@ -9,6 +9,7 @@ use http::{HeaderMap, Method, Uri, Version};
 
 use crate::app_half::AppHalf;
 use crate::peer::Peer;
+use crate::request_id::Trace;
 
 /// Answers requests. The network hands over, the implementor decides when and where to run.
 pub trait App: Send + Sync + 'static {
@@ -20,6 +21,44 @@ pub trait App: Send + Sync + 'static {
 
     /// What the holder of `token` parked for may have come: body to read, or the client left.
     fn progress(&self, token: Token);
+
+    /// Something that its operator wants to read; asked for by [`crate::Config`], and of no use to who asked for nothing.
+    fn report(&self, _report: Report) {}
+}
+
+/// What the network has to say to whoever runs it.
+#[derive(Debug)]
+pub enum Report {
+    /// A request is over.
+    Access(Box<AccessRecord>),
+    /// A request never reached the application.
+    Refused {
+        /// Whose it was.
+        client: String,
+        /// What it was told, in one sentence.
+        reason: String,
+        /// What the request is called, if ids are given.
+        request_id: Option<String>,
+    },
+}
+
+/// What became of a request, for whoever writes access lines by other means than a descriptor.
+#[derive(Debug)]
+pub struct AccessRecord {
+    /// Address and port.
+    pub client: String,
+    /// As it came.
+    pub method: String,
+    /// Escaped, below the root path.
+    pub target: String,
+    /// Of HTTP.
+    pub version: &'static str,
+    /// 499 for a client that left before.
+    pub status: u16,
+    /// The whole line, as the layout has it.
+    pub line: String,
+    /// What the request is called, if ids are given.
+    pub request_id: Option<String>,
 }
 
 /// Names one exchange to its [`App`]; chosen by the application's side when it parks.
@@ -48,4 +87,6 @@ pub struct RequestHead {
     pub version: Version,
     /// Lower-case names, values of one name in their order.
     pub headers: HeaderMap,
+    /// What the request is called, if ids are given.
+    pub trace: Option<Arc<Trace>>,
 }

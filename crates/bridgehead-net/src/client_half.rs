@@ -138,6 +138,11 @@ impl Witness {
         self.0.tell(parked);
     }
 
+    /// How many bytes of the request's body have come.
+    pub(crate) fn received(&self) -> u64 {
+        self.0.lock().upload.received
+    }
+
     /// Whether the whole request has been read, so that an end of the stream is the client's leaving.
     pub(crate) fn is_read(&self) -> bool {
         self.0.lock().upload.flow == Flow::Complete

@@ -7,6 +7,7 @@ use std::time::Duration;
 use http::{HeaderName, HeaderValue};
 
 use crate::access::AccessLog;
+use crate::request_id::RequestIds;
 
 /// Settings of one worker's network side.
 #[derive(Debug)]
@@ -21,4 +22,17 @@ pub struct Config {
     pub default_headers: Vec<(HeaderName, Vec<HeaderValue>)>,
     /// Where a line for each request goes, if anywhere.
     pub access_log: Option<AccessLog>,
+    /// Whether whoever answers requests hears of those that were refused.
+    pub refusals: Refusals,
+    /// Gives each request an id, if that is wanted.
+    pub request_ids: Option<RequestIds>,
+}
+
+/// What is said of requests that never reach the application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusals {
+    /// Nothing, beside their access lines.
+    Silent,
+    /// Why, by [`crate::App::report`].
+    Reported,
 }

@@ -19,18 +19,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use http::request;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 
 use crate::accept::{Worker, driver_turn};
 use crate::access::Record;
+use crate::app::{App, Report};
 use crate::client_half::{Encore, Witness};
-use crate::config::Config;
+use crate::config::{Config, Refusals};
 use crate::exchange::After;
 use crate::executor::Executor;
 use crate::peer::Peer;
 use crate::refusal;
+use crate::request_id::Trace;
 use crate::service;
 use crate::shutdown::Stage;
 use crate::socket::{Io, Sight, Socket};
@@ -44,10 +47,10 @@ const BUFFER: usize = 64 * 1024;
 const FRESH_GRACE: Duration = Duration::from_millis(250);
 
 /// A connection as its requests see it.
-#[derive(Debug)]
 pub(crate) struct Line {
     pub(crate) socket: Arc<Socket>,
     pub(crate) peer: Arc<Peer>,
+    app: Arc<dyn App>,
     config: Arc<Config>,
     // Only the connection's own task comes here, but hyper wants what it polls to be shareable.
     phase: Mutex<Phase>,
@@ -67,6 +70,7 @@ enum Phase {
 pub(crate) struct Turn {
     line: Arc<Line>,
     record: Option<Box<Record>>,
+    trace: Option<Arc<Trace>>,
     next: Next,
 }
 
@@ -94,7 +98,7 @@ enum Event {
 
 /// Serves one client.
 pub(crate) async fn run(socket: Socket, peer: Arc<Peer>, worker: Worker) {
-    let line = Arc::new(Line::new(socket, peer, &worker.config));
+    let line = Arc::new(Line::new(socket, peer, &worker));
     let mut watch = worker.watch.clone();
     let executor = worker.executor.clone();
     let protocol = protocol(&worker.config);
@@ -158,30 +162,50 @@ fn protocol(config: &Config) -> http1::Builder {
     builder
 }
 
+impl std::fmt::Debug for Line {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Line").field("peer", &self.peer).field("phase", &self.phase).finish_non_exhaustive()
+    }
+}
+
 impl Line {
-    fn new(socket: Socket, peer: Arc<Peer>, config: &Arc<Config>) -> Self {
+    fn new(socket: Socket, peer: Arc<Peer>, worker: &Worker) -> Self {
         Self {
             socket: Arc::new(socket),
             peer,
-            config: Arc::clone(config),
+            app: Arc::clone(&worker.app),
+            config: Arc::clone(&worker.config),
             phase: Mutex::new(Phase::Fresh(Instant::now())),
         }
     }
 
-    /// hyper answers a head that it cannot read, and no request comes of it: its line is written here.
+    /// hyper answers a head that it cannot read, and no request comes of it: it is told of here.
     fn record_refusal(&self, ended: hyper::Result<()>) {
-        if let Err(error) = ended
-            && let Some(status) = refusal::status_of(&error)
-            && let Some(log) = &self.config.access_log
-        {
-            Record::unread(log, status).write(&self.peer);
+        let Err(error) = ended else { return };
+        let Some(status) = refusal::status_of(&error) else { return };
+        self.tell_refusal(|| format!("{}: {error}", status.canonical_reason().unwrap_or_default()), None);
+        if let Some(log) = &self.config.access_log {
+            log.write(&Record::unread(status), &self.peer, None, &*self.app);
         }
     }
 
     /// The connection's time belongs to a request from here on.
-    pub(crate) fn begin(self: &Arc<Self>, record: Option<Box<Record>>) -> Turn {
+    pub(crate) fn begin(self: &Arc<Self>, head: &request::Parts) -> Turn {
         *self.phase() = Phase::Busy(None);
-        Turn { line: Arc::clone(self), record, next: Next::Idle }
+        let record = self.config.access_log.as_ref().map(|log| Record::new(log, head));
+        let trace = self.config.request_ids.as_ref().map(|ids| Arc::new(ids.trace(&head.headers)));
+        Turn { line: Arc::clone(self), record, trace, next: Next::Idle }
+    }
+
+    /// Says to who wants to know why a request did not reach the application.
+    fn tell_refusal(&self, reason: impl FnOnce() -> String, trace: Option<&Trace>) {
+        if self.config.refusals == Refusals::Reported {
+            self.app.report(Report::Refused {
+                client: self.peer.client.to_string(),
+                reason: reason(),
+                request_id: trace.map(|trace| trace.id().to_owned()),
+            });
+        }
     }
 
     /// Waits until the application is through with the answer before: no two requests of a connection run at once.
@@ -292,15 +316,33 @@ impl Turn {
         *self.line.phase() = Phase::Busy(Some(witness));
     }
 
-    pub(crate) fn answered(&mut self, status: http::StatusCode) {
+    /// What it is called, if ids are given.
+    pub(crate) fn trace(&self) -> Option<&Arc<Trace>> {
+        self.trace.as_ref()
+    }
+
+    /// Whose body is counted for its access line.
+    pub(crate) fn counts(&mut self, upload: &Witness) {
         if let Some(record) = &mut self.record {
-            record.status = Some(status);
+            record.counts(upload);
         }
+    }
+
+    /// The head of its answer is complete.
+    pub(crate) fn answered(&mut self, status: http::StatusCode, headers: &http::HeaderMap) {
+        if let (Some(record), Some(log)) = (&mut self.record, &self.line.config.access_log) {
+            record.answered(log, status, headers);
+        }
+    }
+
+    /// It does not reach the application, for this reason.
+    pub(crate) fn refused(&self, reason: &str) {
+        self.line.tell_refusal(|| reason.to_owned(), self.trace.as_deref());
     }
 
     pub(crate) fn wrote(&mut self, bytes: usize) {
         if let Some(record) = &mut self.record {
-            record.bytes += bytes as u64;
+            record.wrote(bytes);
         }
     }
 
@@ -321,8 +363,8 @@ impl Drop for Turn {
             Next::Encore(encore) => Phase::Encore(encore),
             Next::Closing => Phase::Closing,
         };
-        if let Some(record) = self.record.take() {
-            record.write(&self.line.peer);
+        if let (Some(record), Some(log)) = (self.record.take(), &self.line.config.access_log) {
+            log.write(&record, &self.line.peer, self.trace.as_deref(), &*self.line.app);
         }
     }
 }

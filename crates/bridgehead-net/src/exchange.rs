@@ -108,6 +108,8 @@ pub(crate) enum After {
 pub(crate) struct Upload {
     pub(crate) chunks: VecDeque<Bytes>,
     pub(crate) size: usize,
+    /// What came so far, taken or not.
+    pub(crate) received: u64,
     pub(crate) flow: Flow,
     /// How much hyper has not given yet, where that was declared.
     pub(crate) left: Option<u64>,
@@ -141,6 +143,7 @@ pub(crate) fn open(app: Arc<dyn App>, body: Flow) -> (ClientHalf, Uploader, AppH
             upload: Upload {
                 chunks: VecDeque::new(),
                 size: 0,
+                received: 0,
                 flow: body,
                 left: None,
                 wanted: false,

@@ -12,6 +12,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::access_layout::Layout;
+
 /// What waits for a stalled reader at most: some ten thousand lines.
 const LIMIT: usize = 1024 * 1024;
 
@@ -46,23 +48,17 @@ enum Writer {
 }
 
 impl LogPipe {
-    /// Starts the writing thread.
+    /// Starts the writing thread. What it says of lost lines looks as `layout` has it.
     ///
     /// # Errors
     /// When the system has no thread to give.
-    pub fn start(descriptor: OwnedFd) -> std::io::Result<Arc<Self>> {
+    pub fn start(descriptor: OwnedFd, layout: Layout) -> std::io::Result<Arc<Self>> {
         let pipe = Arc::new(Self::with(Writer::Busy));
         let writer = Arc::clone(&pipe);
         thread::Builder::new()
             .name("bridgehead-log".to_owned())
-            .spawn(move || writer.run(File::from(descriptor)))?;
+            .spawn(move || writer.run(File::from(descriptor), &layout))?;
         Ok(pipe)
-    }
-
-    /// One that says nothing.
-    #[cfg(test)]
-    pub(crate) fn discarding() -> Arc<Self> {
-        Arc::new(Self::with(Writer::Gone))
     }
 
     fn with(writer: Writer) -> Self {
@@ -109,18 +105,18 @@ impl LogPipe {
         self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn run(&self, mut file: File) {
+    fn run(&self, mut file: File, layout: &Layout) {
         let mut lines = Vec::new();
         let mut told = 0;
         while self.take(&mut lines) {
             let dropped = self.dropped();
             if dropped > told {
-                // Writing to a Vec cannot fail.
-                let _ = writeln!(
-                    lines,
-                    "WARNING:  {} lines were dropped: their reader was too slow",
-                    dropped - told
+                let count = dropped - told;
+                layout.write_notice(
+                    &format!("{count} lines were dropped: their reader was too slow"),
+                    &mut lines,
                 );
+                lines.push(b'\n');
                 told = dropped;
             }
             if write_out(&mut file, &lines).is_err() {
@@ -174,13 +170,14 @@ fn write_out(file: &mut File, mut lines: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::access_layout::Colours;
     use std::io::{BufRead, BufReader};
     use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixStream;
 
     fn pipe() -> (Arc<LogPipe>, UnixStream) {
         let (ours, theirs) = UnixStream::pair().expect("a socket pair");
-        (LogPipe::start(OwnedFd::from(ours)).expect("a thread"), theirs)
+        (LogPipe::start(OwnedFd::from(ours), Layout::usual(Colours::Off)).expect("a thread"), theirs)
     }
 
     #[test]
@@ -217,7 +214,7 @@ mod tests {
     fn a_descriptor_that_does_not_block_loses_no_line() {
         let (ours, theirs) = UnixStream::pair().expect("a socket pair");
         ours.set_nonblocking(true).expect("an option of every socket");
-        let pipe = LogPipe::start(OwnedFd::from(ours)).expect("a thread");
+        let pipe = LogPipe::start(OwnedFd::from(ours), Layout::usual(Colours::Off)).expect("a thread");
         let line = "x".repeat(1023);
         for _ in 0..1000 {
             pipe.write(|out| writeln!(out, "{line}").expect("a Vec takes all"));

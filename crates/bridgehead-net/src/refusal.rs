@@ -36,7 +36,7 @@ impl Refusal {
         }
     }
 
-    fn text(self) -> &'static str {
+    pub(crate) fn text(self) -> &'static str {
         match self {
             Self::NoHost => "Bad Request: an HTTP/1.1 request needs a Host header",
             Self::TwoHosts => "Bad Request: one Host header was due, more came",

@@ -15,7 +15,6 @@ use hyper::body::Incoming;
 use hyper::ext::ReasonPhrase;
 
 use crate::accept::Worker;
-use crate::access::Record;
 use crate::app::{Arrival, RequestHead};
 use crate::body::{AnswerBody, Framing};
 use crate::client_half::ClientHalf;
@@ -23,6 +22,7 @@ use crate::config::Config;
 use crate::connection::{Line, Turn};
 use crate::exchange::{self, After, Answer, Flow};
 use crate::refusal::Refusal;
+use crate::request_id;
 use crate::socket::Socket;
 use crate::upload::{Begin, Progress, Uploader};
 
@@ -45,10 +45,9 @@ pub(crate) async fn answer(
         return Err(ClientGone);
     }
     let (head, body) = request.into_parts();
-    let record = worker.config.access_log.as_ref().map(|log| Record::new(log, &head));
-    let turn = line.begin(record);
+    let mut turn = line.begin(&head);
     let version = head.version;
-    match ask(&line, &worker, &turn, (head, body)).await {
+    match ask(&line, &worker, &mut turn, (head, body)).await {
         Ok(half) => reply(half, &line, &worker.config, version, turn).await,
         Err(refusal) => Ok(refuse(refusal, &worker.config, turn)),
     }
@@ -58,18 +57,24 @@ pub(crate) async fn answer(
 async fn ask(
     line: &Arc<Line>,
     worker: &Worker,
-    turn: &Turn,
+    turn: &mut Turn,
     (head, body): (request::Parts, Incoming),
 ) -> Result<ClientHalf, Refusal> {
     judge(&head)?;
     let flow = if body.is_end_stream() { Flow::Complete } else { Flow::Open };
     let (client, uploader, half, witness) = exchange::open(Arc::clone(&worker.app), flow);
+    turn.counts(&witness);
     if flow == Flow::Open {
         upload(worker, uploader, body, &head).await?;
     }
     turn.watched_by(witness);
-    let head =
-        RequestHead { method: head.method, target: head.uri, version: head.version, headers: head.headers };
+    let head = RequestHead {
+        method: head.method,
+        target: head.uri,
+        version: head.version,
+        headers: head.headers,
+        trace: turn.trace().cloned(),
+    };
     let arrival = Box::new(Arrival { head, peer: Arc::clone(&line.peer), half });
     if let Err(arrival) = worker.app.dispatch(arrival) {
         client.refused();
@@ -151,7 +156,6 @@ fn framing_of(parts: &ResponseParts, version: Version, socket: &Arc<Socket>) -> 
 }
 
 fn response(parts: ResponseParts, config: &Config, turn: &mut Turn) -> Response<()> {
-    turn.answered(parts.status);
     let mut response = Response::new(());
     *response.status_mut() = parts.status;
     *response.headers_mut() = parts.headers;
@@ -162,15 +166,29 @@ fn response(parts: ResponseParts, config: &Config, turn: &mut Turn) -> Response<
         // hyper would write "<none>".
         response.extensions_mut().insert(ReasonPhrase::from_static(b""));
     }
-    add_defaults(response.headers_mut(), config);
+    complete(&mut response, config, turn);
     response
 }
 
 fn refuse(refusal: Refusal, config: &Config, mut turn: Turn) -> Response<AnswerBody> {
-    turn.answered(refusal.status());
+    if refusal != Refusal::ApplicationFailed {
+        turn.refused(refusal.text());
+    }
     let mut response = refusal.response();
-    add_defaults(response.headers_mut(), config);
+    complete(&mut response, config, &mut turn);
     response.map(|text| AnswerBody::whole(Bytes::from_static(text.as_bytes()), turn))
+}
+
+/// Adds what every answer has, and keeps what its access line shows.
+fn complete<B>(response: &mut Response<B>, config: &Config, turn: &mut Turn) {
+    if let Some(trace) = turn.trace()
+        && !response.headers().contains_key(request_id::HEADER)
+    {
+        // An answer that is full of headers goes without it.
+        let _ = response.headers_mut().try_append(request_id::HEADER, trace.id_value());
+    }
+    add_defaults(response.headers_mut(), config);
+    turn.answered(response.status(), response.headers());
 }
 
 /// What the application has said itself is not said twice.

@@ -136,6 +136,7 @@ impl Uploader {
     fn feed(&self, chunk: Bytes, flow: Flow) -> Progress {
         let mut state = self.0.lock();
         state.upload.size += chunk.len();
+        state.upload.received += chunk.len() as u64;
         state.upload.left = state.upload.left.map(|left| left.saturating_sub(chunk.len() as u64));
         state.upload.chunks.push_back(chunk);
         state.upload.flow = flow;

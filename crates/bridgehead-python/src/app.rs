@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use bridgehead_net::{App, Arrival, Token};
+use bridgehead_net::{App, Arrival, Report, Token};
 
 use crate::inbox::{Event, Inbox};
 
@@ -19,5 +19,9 @@ impl App for ToLoop {
 
     fn progress(&self, token: Token) {
         self.0.push(Event::Progress(token));
+    }
+
+    fn report(&self, report: Report) {
+        self.0.report(report);
     }
 }

@@ -26,7 +26,7 @@ use crate::scope::{Template, trailers};
 use crate::standby::Presence;
 use crate::stepper::{Request, Stepper};
 use crate::wait::Wait;
-use crate::{ffi, names};
+use crate::{ffi, logs, names};
 
 const BATCH: usize = 32;
 const SHARE: Duration = Duration::from_millis(5);
@@ -41,6 +41,8 @@ pub(crate) struct Callables {
     pub(crate) finished: Py<PyAny>,
     /// Called with a sentence about the application.
     pub(crate) complain: Py<PyAny>,
+    /// Takes the lines that Python's loggers are to have.
+    pub(crate) reports: Py<PyAny>,
 }
 
 /// Carries requests from the inbox to coroutines. Calling it drains the inbox, and turns a nested network first.
@@ -131,8 +133,21 @@ impl Bridge {
     }
 
     /// Says something of the application to its operator.
-    pub(crate) fn complain(&self, py: Python<'_>, sentence: &str) -> PyResult<()> {
-        self.callables.complain.call1(py, (sentence,)).map(drop)
+    pub(crate) fn complain(&self, py: Python<'_>, sentence: &str, request_id: Option<&str>) -> PyResult<()> {
+        self.callables.complain.call1(py, (sentence, request_id)).map(drop)
+    }
+
+    /// The network has ended: its last lines are said.
+    pub(crate) fn say_last(&self, py: Python<'_>) -> PyResult<()> {
+        let reports = self.callables.reports.bind(py);
+        while let Some(event) = self.inbox.take() {
+            match event {
+                Event::Report(report) => logs::say(reports, report)?,
+                Event::Lost(count) => logs::say_lost(reports, count)?,
+                Event::Arrived(_) | Event::Progress(_) | Event::Room(_) | Event::Finished => {}
+            }
+        }
+        Ok(())
     }
 
     /// How many requests have not returned yet.
@@ -245,6 +260,8 @@ impl Bridge {
                 this.resume(py, token);
                 Ok(())
             }
+            Event::Report(report) => logs::say(this.callables.reports.bind(py), report),
+            Event::Lost(count) => logs::say_lost(this.callables.reports.bind(py), count),
             Event::Finished => {
                 this.books().network = Network::Over;
                 this.tell_when_over(py)
@@ -271,7 +288,7 @@ impl Bridge {
         let scope = this.template.scope(py, &head, &peer, trailers)?;
         let key = this.books().requests.insert(None);
         let state = State::new(half, &head.method, trailers);
-        let http = Py::new(py, Http::new(slf.clone().unbind(), Token(key), state))?;
+        let http = Py::new(py, Http::new(slf.clone().unbind(), Token(key), state, head.trace.clone()))?;
         if let Some(place) = this.books().requests.get_mut(key) {
             *place = Some(http.clone_ref(py));
         }

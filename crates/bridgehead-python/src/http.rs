@@ -6,10 +6,10 @@
 //!
 //! Invariant: the state is locked only where no Python can run.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bridgehead_asgi::{More, RequestEvent, Response};
-use bridgehead_net::{AppHalf, CHUNKS, Reception, Room, Token};
+use bridgehead_net::{AppHalf, CHUNKS, Reception, Room, Token, Trace};
 use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -31,6 +31,7 @@ const _: () = assert!(CHUNKS > MESSAGES as usize);
 pub(crate) struct Http {
     bridge: Py<Bridge>,
     pub(crate) token: Token,
+    trace: Option<Arc<Trace>>,
     // Only the loop's thread comes here; pyo3 wants classes to be shareable.
     state: Mutex<State>,
 }
@@ -48,8 +49,8 @@ pub(crate) enum Outcome {
 }
 
 impl Http {
-    pub(crate) fn new(bridge: Py<Bridge>, token: Token, state: State) -> Self {
-        Self { bridge, token, state: Mutex::new(state) }
+    pub(crate) fn new(bridge: Py<Bridge>, token: Token, state: State, trace: Option<Arc<Trace>>) -> Self {
+        Self { bridge, token, trace, state: Mutex::new(state) }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
@@ -190,7 +191,7 @@ impl Http {
         let this = slf.get();
         let (room, notice, ended) = this.lock().body(body, more)?;
         if let Some(notice) = notice {
-            this.bridge.get().complain(slf.py(), &notice)?;
+            this.bridge.get().complain(slf.py(), &notice, this.request_id())?;
         }
         if ended {
             this.response_ended(slf.py())?;
@@ -294,6 +295,12 @@ impl Http {
     /// The application has returned. Says what its response lacks, if a client was there to miss it.
     fn settle(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
         Bridge::tend(self.bridge.bind(py), || self.end(py))
+    }
+
+    /// What the request is called, if ids are given.
+    #[getter]
+    fn request_id(&self) -> Option<&str> {
+        self.trace.as_ref().map(|trace| trace.id())
     }
 
     /// Whether the client has left.

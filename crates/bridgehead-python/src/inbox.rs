@@ -10,7 +10,7 @@ use std::sync::PoisonError;
 #[cfg(not(loom))]
 use std::sync::{Mutex, MutexGuard};
 
-use bridgehead_net::{Arrival, Token};
+use bridgehead_net::{Arrival, Report, Token};
 #[cfg(loom)]
 use loom::sync::{Mutex, MutexGuard};
 
@@ -18,6 +18,9 @@ use crate::wake::Wake;
 
 /// New requests that may wait for the loop; above this the network answers 503 itself.
 const ARRIVALS: usize = 4096;
+
+/// Lines that may wait for the loop; above this they are lost, and counted.
+const REPORTS: usize = 4096;
 
 /// Something that happened on the network's side.
 #[derive(Debug)]
@@ -28,11 +31,15 @@ pub(crate) enum Event {
     Progress(Token),
     /// There is room again for what this exchange sends, or nobody reads it any more.
     Room(Token),
+    /// Something that Python's loggers are to have.
+    Report(Report),
+    /// So many reports found no room.
+    Lost(u64),
     /// Every connection is gone, and no new one is let in.
     Finished,
 }
 
-/// The queue. Its length is bounded by [`ARRIVALS`], one `Progress` and one `Room` for each exchange that
+/// The queue. Its length is bounded by [`ARRIVALS`], [`REPORTS`] and one `Lost`, one `Progress` and one `Room` for each exchange that
 /// waits, and one `Finished`.
 #[derive(Debug)]
 pub(crate) struct Inbox {
@@ -45,6 +52,8 @@ pub(crate) struct Inbox {
 struct Queue {
     events: VecDeque<Event>,
     arrivals: usize,
+    reports: usize,
+    lost: u64,
     watch: LoopState,
 }
 
@@ -61,7 +70,8 @@ enum LoopState {
 
 impl Inbox {
     pub(crate) fn new(wake: Wake) -> Self {
-        let queue = Queue { events: VecDeque::new(), arrivals: 0, watch: LoopState::Armed };
+        let queue =
+            Queue { events: VecDeque::new(), arrivals: 0, reports: 0, lost: 0, watch: LoopState::Armed };
         Self { queue: Mutex::new(queue), wake }
     }
 
@@ -83,6 +93,17 @@ impl Inbox {
         queue.arrivals += 1;
         self.push_into(queue, Event::Arrived(arrival));
         Ok(())
+    }
+
+    /// Queues a line, unless too many wait.
+    pub(crate) fn report(&self, report: Report) {
+        let mut queue = self.lock();
+        if queue.reports >= REPORTS {
+            queue.lost += 1;
+            return;
+        }
+        queue.reports += 1;
+        self.push_into(queue, Event::Report(report));
     }
 
     pub(crate) fn push(&self, event: Event) {
@@ -112,8 +133,16 @@ impl Inbox {
     pub(crate) fn take(&self) -> Option<Event> {
         let mut queue = self.lock();
         let event = queue.events.pop_front();
-        if matches!(event, Some(Event::Arrived(_))) {
-            queue.arrivals -= 1;
+        match event {
+            Some(Event::Arrived(_)) => queue.arrivals -= 1,
+            Some(Event::Report(_)) => {
+                queue.reports -= 1;
+                if queue.reports == 0 && queue.lost > 0 {
+                    let lost = std::mem::take(&mut queue.lost);
+                    queue.events.push_back(Event::Lost(lost));
+                }
+            }
+            _ => {}
         }
         event
     }
@@ -169,6 +198,29 @@ mod tests {
         assert_eq!(token(inbox.take()), Some(1));
         inbox.push(Event::Progress(Token(2)));
         assert!(inbox.close(), "something is left, so the loop comes back");
+    }
+
+    #[test]
+    fn lines_that_find_no_room_are_counted_and_told_once_there_is() {
+        let inbox = inbox();
+        let report = |number: usize| Report::Refused {
+            client: number.to_string(),
+            reason: String::new(),
+            request_id: None,
+        };
+        inbox.push(Event::Progress(Token(1)));
+        (0..REPORTS + 3).for_each(|number| inbox.report(report(number)));
+        assert_eq!(token(inbox.take()), Some(1));
+        for number in 0..REPORTS {
+            let Some(Event::Report(Report::Refused { client, .. })) = inbox.take() else {
+                panic!("a report")
+            };
+            assert_eq!(client, number.to_string());
+        }
+        assert!(matches!(inbox.take(), Some(Event::Lost(3))));
+        inbox.report(report(0));
+        assert!(matches!(inbox.take(), Some(Event::Report(_))));
+        assert!(inbox.take().is_none());
     }
 
     #[test]

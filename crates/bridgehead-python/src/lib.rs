@@ -22,6 +22,7 @@ mod http_state;
 mod inbox;
 mod lifespan;
 mod load;
+mod logs;
 mod message;
 mod names;
 mod nested;

@@ -5,7 +5,7 @@
 //! Invariant: nothing in a scope is shared with another request but immutable objects.
 
 use bridgehead_asgi::{Fate, decode_path, http_version};
-use bridgehead_net::{Address, Peer, RequestHead};
+use bridgehead_net::{Address, Peer, RequestHead, Trace};
 use http::Version;
 use http::header::{HOST, HeaderMap, HeaderName, HeaderValue, TE};
 use pyo3::intern;
@@ -100,8 +100,12 @@ impl Template {
         scope.set_item(names::client(py), address(py, &peer.client)?)?;
         scope.set_item(names::server(py), address(py, &peer.server)?)?;
         scope.set_item(intern!(py, "extensions"), self.extensions.to_dict(py, trailers)?)?;
-        if let Some(state) = &self.state {
-            scope.set_item(names::state(py), state.bind(py).copy()?)?;
+        let mut state = self.state.as_ref().map(|state| state.bind(py).copy()).transpose()?;
+        if let Some(trace) = &head.trace {
+            state = Some(named(py, trace, state)?);
+        }
+        if let Some(state) = state {
+            scope.set_item(names::state(py), state)?;
         }
         Ok(scope)
     }
@@ -123,6 +127,20 @@ impl Template {
         let query = head.target.query().unwrap_or_default();
         scope.set_item(names::query_string(py), PyBytes::new(py, query.as_bytes()))
     }
+}
+
+/// A state that says what the request is called.
+fn named<'py>(
+    py: Python<'py>,
+    trace: &Trace,
+    state: Option<Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let state = state.unwrap_or_else(|| PyDict::new(py));
+    state.set_item(intern!(py, "request_id"), trace.id())?;
+    if let Some(parent) = trace.parent() {
+        state.set_item(intern!(py, "traceparent"), parent)?;
+    }
+    Ok(state)
 }
 
 /// Names are lower-case, values and their order as they came. The host of an absolute target takes the Host header's

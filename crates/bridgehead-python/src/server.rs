@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bridgehead_net::{AccessLog, Config, Listener, LogPipe, Ownership, Stage};
+use bridgehead_net::{Config, Listener, LogPipe, Ownership, Stage};
 use http::{HeaderName, HeaderValue};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -16,6 +16,7 @@ use pyo3::types::PyDict;
 use crate::drain::{Books, Bridge, Callables, Flush};
 use crate::driver::Driver;
 use crate::ffi;
+use crate::logs::{Logs, Wiring};
 use crate::network::{self, Reach, Started, Wanted};
 use crate::real_task::RealTask;
 use crate::request_task::RequestTask;
@@ -40,9 +41,7 @@ struct Options {
     keep_alive: f64,
     date_header: bool,
     default_headers: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Where access lines go: a descriptor, if anywhere.
-    access_log: Option<RawFd>,
-    access_colours: bool,
+    logs: Logs,
     runtime: Wanted,
     /// What coroutines are run by, if it is not asyncio alone.
     request_task: Option<RequestTaskType>,
@@ -93,8 +92,9 @@ impl Server {
     /// Begins to serve: when this returns, clients are let in.
     #[new]
     fn new(py: Python<'_>, host: Host, options: Options) -> PyResult<Self> {
-        let log = options.access_log.map(open_log).transpose()?;
-        let Started { network, inbox, presence, reach } = start(py, &options, log.as_ref())?;
+        let wiring = options.logs.wire(&options.root_path)?;
+        let log = wiring.pipe.clone();
+        let Started { network, inbox, presence, reach } = start(py, &options, wiring)?;
         let event_loop = host.event_loop.bind(py);
         let (mut fused, mut nested, mut fallback) = (None, None, None);
         match reach {
@@ -109,6 +109,7 @@ impl Server {
                 answer: host.answer,
                 finished: host.finished,
                 complain: host.complain,
+                reports: options.logs.reports,
             },
             handle: network.handle(),
             context: host.context,
@@ -197,7 +198,8 @@ impl Server {
         });
         ended.map_err(|_| {
             PyRuntimeError::new_err("the network's thread panicked: this is a bug in Bridgehead")
-        })
+        })?;
+        bridge.say_last(py)
     }
 }
 
@@ -214,29 +216,22 @@ fn stepper(
     Ok(Box::new(RequestTask { driver, tasks, listener: trace.map(Arc::new) }))
 }
 
-fn start(py: Python<'_>, options: &Options, log: Option<&Arc<LogPipe>>) -> PyResult<Started> {
-    let config = config(options, log)?;
+fn start(py: Python<'_>, options: &Options, logs: Wiring) -> PyResult<Started> {
+    let config = config(options, logs)?;
     let listeners = options.listeners.iter().map(|&listener| listen(listener)).collect::<PyResult<_>>()?;
     network::start(py, &options.runtime, config, listeners)
 }
 
-fn config(options: &Options, log: Option<&Arc<LogPipe>>) -> PyResult<Config> {
+fn config(options: &Options, logs: Wiring) -> PyResult<Config> {
     Ok(Config {
         first_request: Duration::try_from_secs_f64(options.first_request)?,
         keep_alive: Duration::try_from_secs_f64(options.keep_alive)?,
         date_header: options.date_header,
         default_headers: default_headers(&options.default_headers)?,
-        access_log: log.map(|pipe| AccessLog {
-            pipe: Arc::clone(pipe),
-            colours: options.access_colours,
-            root_path: options.root_path.as_str().into(),
-        }),
+        access_log: logs.access_log,
+        refusals: logs.refusals,
+        request_ids: logs.request_ids,
     })
-}
-
-fn open_log(descriptor: RawFd) -> PyResult<Arc<LogPipe>> {
-    let descriptor = ffi::duplicate(descriptor)?;
-    Ok(ffi::without_signals(|| LogPipe::start(descriptor))?)
 }
 
 fn listen((descriptor, ours): (RawFd, bool)) -> PyResult<Listener> {

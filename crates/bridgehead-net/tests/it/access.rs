@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 use bridgehead_asgi::More;
-use bridgehead_net::{AccessLog, LogPipe, Reception, Room, Stage};
+use bridgehead_net::{AccessLog, Colours, Config, Layout, LogPipe, Reception, Room, Sink, Stage};
 use bytes::Bytes;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 
@@ -18,12 +18,19 @@ struct Log {
 
 /// A site that logs, and its log.
 fn logging() -> (Site, Log) {
+    logging_as(Layout::usual(Colours::Off), |_| {})
+}
+
+/// The same, with lines that look so, and what else is wanted.
+fn logging_as(layout: Layout, also: impl FnOnce(&mut Config)) -> (Site, Log) {
     let (ours, theirs) = UnixStream::pair().expect("a socket pair");
     theirs.set_nonblocking(true).expect("a socket option");
     let theirs = tokio::net::UnixStream::from_std(theirs).expect("a runtime");
-    let pipe = LogPipe::start(OwnedFd::from(ours)).expect("a thread");
+    let pipe = LogPipe::start(OwnedFd::from(ours), layout.clone()).expect("a thread");
     let mut config = plain(LONG);
-    config.access_log = Some(AccessLog { pipe: Arc::clone(&pipe), colours: false, root_path: "".into() });
+    config.access_log =
+        Some(AccessLog { sink: Sink::Pipe(Arc::clone(&pipe)), layout, root_path: String::new() });
+    also(&mut config);
     (Site::open(config), Log { pipe, reader: BufReader::new(theirs) })
 }
 

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bridgehead_asgi::{ResponseHead, ResponseParts};
-use bridgehead_net::{App, Arrival, Config, Executor, Listener, Ownership, Signal, Stage, Token};
+use bridgehead_net::{App, Arrival, Config, Executor, Listener, Ownership, Refusals, Signal, Stage, Token};
 use http::HeaderMap;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
@@ -60,6 +60,8 @@ pub(crate) fn plain(keep_alive: Duration) -> Config {
         date_header: false,
         default_headers: Vec::new(),
         access_log: None,
+        refusals: Refusals::Silent,
+        request_ids: None,
     }
 }
 

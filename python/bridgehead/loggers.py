@@ -1,0 +1,195 @@
+"""The loggers that records go through: ours, and uvicorn's behind them, for whoever configures those.
+
+What the server says is a record of `bridgehead.error`, what clients asked one of `bridgehead.access`. A relay
+hands each on to `uvicorn.error` and `uvicorn.access`. There our own handlers write, as long as nobody put
+others in their place. Not the sentences (`log.py`), and not the lines that Rust writes.
+
+Invariant: a record is written once by us, whatever the application does to `logging`.
+"""
+
+import logging
+import sys
+from collections.abc import Iterable
+from copy import copy
+from enum import Enum
+from typing import TYPE_CHECKING, TextIO
+
+from bridgehead.formatters import DefaultFormatter, JsonFormatter, LineFormatter
+
+if TYPE_CHECKING:
+    from bridgehead.config import Config
+
+OURS = "bridgehead"
+ERROR = "bridgehead.error"
+ACCESS = "bridgehead.access"
+UVICORN = "uvicorn"
+UVICORN_ERROR = "uvicorn.error"
+UVICORN_ACCESS = "uvicorn.access"
+
+# Nobody knows it, so only `dictConfig`, which disables each logger that it does not name, would disable it.
+_CANARY = "bridgehead.canary"
+_EVERY = (OURS, ERROR, ACCESS, UVICORN, UVICORN_ERROR, UVICORN_ACCESS, "uvicorn.asgi")
+
+_EVERYTHING = 1
+
+_SERVER_FORMAT = "%(levelprefix)s %(message)s"
+_ACCESS_FORMAT = '%(levelprefix)s %(client_addr)s - "%(request_line)s" %(status_code)s'
+
+
+class Route(Enum):
+    """Who writes access lines."""
+
+    NOBODY = "they are off, or no logger would take them"
+    RUST = "a thread that needs no Python"
+    LOGGERS = "whoever configured the loggers"
+
+
+class Relay(logging.Handler):
+    """Hands the records of one of our loggers to one of uvicorn's."""
+
+    def __init__(self, target: str) -> None:
+        super().__init__()
+        self.target = target
+
+    def handle(self, record: logging.LogRecord) -> bool:
+        """Hand it on, under the other name; the handlers there have their own locks."""
+        theirs = logging.getLogger(self.target)
+        heard = record.levelno >= theirs.getEffectiveLevel() or hasattr(record, "whatever_level")
+        if theirs.disabled or not heard:
+            return False
+        passed = copy(record)
+        passed.name, passed.said_by = self.target, record.name
+        kept = theirs.filter(passed)
+        if not kept:
+            return False
+        theirs.callHandlers(kept if isinstance(kept, logging.LogRecord) else passed)
+        return True
+
+
+class StandIn(logging.StreamHandler[TextIO]):
+    """What writes as long as nobody configured anything else; remembers how it was made."""
+
+    def __init__(self, stream: TextIO | None, formatter: logging.Formatter) -> None:
+        super().__init__(stream)
+        self.setFormatter(formatter)
+        self._made_with = formatter
+
+    def is_as_made(self) -> bool:
+        """Whether nobody gave it another formatter, a filter or a level."""
+        return self.formatter is self._made_with and not self.filters and self.level == logging.NOTSET
+
+
+def relay(level: int | None) -> None:
+    """Have our loggers hand on what is theirs, unless somebody gave them handlers by a name of ours."""
+    logging.getLogger(_CANARY).disabled = False
+    for name, target in ((OURS, UVICORN_ERROR), (ACCESS, UVICORN_ACCESS)):
+        ours = logging.getLogger(name)
+        others = [each for each in ours.handlers if not isinstance(each, Relay)]
+        if others and not _has(ours, Relay):
+            continue
+        ours.handlers = [*others, Relay(target)]
+        ours.propagate = False  # else `basicConfig` in the application prints each line a second time
+    if level is not None:
+        logging.getLogger(OURS).setLevel(level)
+    elif not logging.getLogger(OURS).level:
+        logging.getLogger(OURS).setLevel(_level_of(UVICORN_ERROR))
+    if not logging.getLogger(ACCESS).level:
+        # Whoever takes them judges.
+        logging.getLogger(ACCESS).setLevel(_EVERYTHING)
+
+
+def _level_of(name: str) -> int:
+    """What a logger or its parent was given; nothing if only the root was, which may come later."""
+    logger: logging.Logger | None = logging.getLogger(name)
+    while logger is not None and logger.name != logging.root.name:
+        if logger.level:
+            return logger.level
+        logger = logger.parent
+    return logging.NOTSET
+
+
+def stand_in(config: "Config", level: int) -> None:
+    """Set uvicorn's loggers up as uvicorn does: handlers where people look for them, and change them."""
+    server, access = _handlers(config)
+    _install(UVICORN, [server], level)
+    _install(UVICORN_ERROR, [], level)
+    _install(UVICORN_ACCESS, [access] if config.access_log else [], level)
+    logging.getLogger(UVICORN_ERROR).propagate = True
+    logging.getLogger("uvicorn.asgi").setLevel(level)
+
+
+def step_back() -> None:
+    """Take out what an earlier configuration of ours put in: this one is the operator's."""
+    if _has(logging.getLogger(OURS), Relay):
+        set_levels((OURS, ACCESS), logging.NOTSET)
+    theirs = [logging.getLogger(name) for name in (UVICORN, UVICORN_ERROR, UVICORN_ACCESS)]
+    if any(_has(each, StandIn) for each in theirs):
+        for logger in theirs:
+            logger.handlers = [each for each in logger.handlers if not isinstance(each, StandIn)]
+            logger.propagate = True
+            logger.setLevel(logging.NOTSET)
+
+
+def _install(name: str, handlers: list[StandIn], level: int) -> None:
+    theirs = logging.getLogger(name)
+    others = [each for each in theirs.handlers if not isinstance(each, StandIn)]
+    if others and not _has(theirs, StandIn):
+        return  # somebody was here first
+    theirs.handlers = [*others, *handlers]
+    theirs.propagate = False
+    theirs.setLevel(level)
+
+
+def _handlers(config: "Config") -> tuple[StandIn, StandIn]:
+    if config.log_format == "json":
+        return StandIn(sys.stderr, JsonFormatter()), StandIn(sys.stdout, JsonFormatter())
+    colors = config.use_colors
+    return (
+        StandIn(sys.stderr, DefaultFormatter(_SERVER_FORMAT, use_colors=colors)),
+        StandIn(sys.stdout, LineFormatter(_ACCESS_FORMAT, use_colors=colors)),
+    )
+
+
+def revive() -> None:
+    """`dictConfig` disables each logger that it does not name; nobody means the server's by that."""
+    canary = logging.getLogger(_CANARY)
+    if canary.disabled:
+        for name in (_CANARY, *_EVERY):
+            logging.getLogger(name).disabled = False
+
+
+def access_route(config: "Config") -> Route:
+    """Who is to write access lines, as the loggers are now."""
+    if not config.access_log:
+        return Route.NOBODY
+    revive()
+    ours, theirs = logging.getLogger(ACCESS), logging.getLogger(UVICORN_ACCESS)
+    if not ours.isEnabledFor(logging.INFO):
+        return Route.NOBODY
+    relayed = _has(ours, Relay)
+    if relayed and _is_untouched(ours) and _is_untouched(theirs):
+        return Route.RUST if theirs.isEnabledFor(logging.INFO) else Route.NOBODY
+    others = [each for each in ours.handlers if not isinstance(each, Relay)]
+    heard = relayed and theirs.isEnabledFor(logging.INFO) and theirs.hasHandlers()
+    heard_by_ours = bool(others) or (ours.propagate and ours.hasHandlers())
+    return Route.LOGGERS if heard or heard_by_ours else Route.NOBODY
+
+
+def _is_untouched(logger: logging.Logger) -> bool:
+    """Whether a logger has what we gave it, and nothing else."""
+    made = [each for each in logger.handlers if isinstance(each, Relay) or _is_as_made(each)]
+    return not logger.propagate and not logger.filters and len(made) == len(logger.handlers) == 1
+
+
+def _is_as_made(handler: logging.Handler) -> bool:
+    return isinstance(handler, StandIn) and handler.is_as_made()
+
+
+def _has(logger: logging.Logger, kind: type[logging.Handler]) -> bool:
+    return any(isinstance(each, kind) for each in logger.handlers)
+
+
+def set_levels(names: Iterable[str], level: int) -> None:
+    """Set the level of each."""
+    for name in names:
+        logging.getLogger(name).setLevel(level)

@@ -1,0 +1,66 @@
+"""At debug level a request that never reached the application has a line: whose it was, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from harness import Server
+
+HOST = b"Host: test\r\n"
+
+REFUSED = [
+    (b"GET / HTTP/1.1\r\n\r\n", "Bad Request: an HTTP/1.1 request needs a Host header"),
+    (b"GET / HTTP/1.1\r\n" + HOST * 2 + b"\r\n", "Bad Request: one Host header was due, more came"),
+    (
+        b"GET / HTTP/1.1\r\nHost: a b\r\n\r\n",
+        "Bad Request: the Host header is not a host with an optional port",
+    ),
+    (b"OPTIONS ftp://x/ HTTP/1.1\r\nHost: x\r\n\r\n", "Bad Request: the request target must begin with /"),
+    (b"TRACE / HTTP/1.1\r\n" + HOST + b"\r\n", "Not Implemented: this method is not served"),
+    (
+        b"POST / HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+        "Not Implemented: chunked is the only transfer coding understood",
+    ),
+    (
+        b"POST / HTTP/1.1\r\n" + HOST + b"Expect: more\r\nContent-Length: 0\r\n\r\n",
+        "Expectation Failed: 100-continue is the only expectation understood",
+    ),
+    (
+        b"POST / HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+        "Bad Request: the body's framing is broken",
+    ),
+    (b"no http\r\n\r\n", "Bad Request: "),
+    (b"GET /" + b"x" * 66_000 + b" HTTP/1.1\r\n" + HOST + b"\r\n", "URI Too Long: "),
+    (
+        b"GET / HTTP/1.1\r\n" + HOST + b"a: b\r\n" * 101 + b"\r\n",
+        "Request Header Fields Too Large: ",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def server(loop: str) -> Iterator[Server]:
+    with Server("log_app:app", "--log-level", "debug", "--loop", loop) as server:
+        yield server
+
+
+@pytest.mark.parametrize(("head", "reason"), REFUSED, ids=[reason for _, reason in REFUSED])
+def test_a_refusal_says_why(server: Server, head: bytes, reason: str) -> None:
+    with server.connect() as client:
+        port = client.port
+        client.try_send(head)
+        assert client.read_response().status >= 400
+        line = server.wait_line(f"127.0.0.1:{port}: ")
+    assert line.startswith(f"DEBUG:    Refused a request of 127.0.0.1:{port}: {reason}")
+    assert len(line) > len(f"DEBUG:    Refused a request of 127.0.0.1:{port}: ") + 20
+    assert server.stderr.count(f"127.0.0.1:{port}") == 1
+
+
+def test_above_debug_level_nothing_is_said() -> None:
+    with Server("log_app:app") as server:
+        with server.connect() as client:
+            client.send(b"GET / HTTP/1.1\r\n\r\n")
+            assert client.read_response().status == 400
+        server.stop()
+        assert "Refused" not in server.stderr
