@@ -1,6 +1,6 @@
 """How an application is called: ASGI 3, ASGI 2, WSGI. Whatever it is, it is an ASGI 3 application afterwards.
 
-Not where it is found: `load_app.py`.
+Not where it is found (`load_app.py`), and not how WSGI is run (`wsgi.py`).
 
 Invariant: an application is asked for its signature, and is not called.
 """
@@ -12,6 +12,7 @@ from typing import Any
 
 from bridgehead.asgi import Application
 from bridgehead.errors import StartError
+from bridgehead.wsgi import from_wsgi
 
 _ASGI3 = ("scope", "receive", "send")
 _ASGI2 = ("scope",)
@@ -26,7 +27,7 @@ def adapt(application: Callable[..., Any], interface: str, name: str) -> tuple[A
         case "asgi2":
             return _from_asgi2(application), interface
         case "wsgi":
-            return _from_wsgi(application), interface
+            return from_wsgi(application), interface
     return application, interface
 
 
@@ -69,14 +70,3 @@ def _from_asgi2(application: Callable[..., Any]) -> Application:
         await instance(receive, send)
 
     return single
-
-
-def _from_wsgi(application: Callable[..., Any]) -> Application:
-    """Called in threads, by a2wsgi."""
-    try:
-        from a2wsgi import WSGIMiddleware
-    except ImportError:
-        hint = "try `pip install 'bridgehead[wsgi]'`"
-        raise StartError("a WSGI application needs the package a2wsgi", hint) from None
-    middleware: Application = WSGIMiddleware(application)
-    return middleware

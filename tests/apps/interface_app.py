@@ -7,6 +7,7 @@ Run one of them: `serve interface_app:wsgi --interface wsgi`.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from typing import Any
 
@@ -90,6 +91,17 @@ class Chunks:
         self.closed.append(True)
 
 
+class Endless:
+    """Streams until it is closed, which it says."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        while True:
+            yield b"e" * 65536
+
+    def close(self) -> None:
+        os.write(2, b"app: endless closed\n")
+
+
 def wsgi(environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
     match environ["PATH_INFO"]:
         case "/environ":
@@ -115,6 +127,9 @@ def wsgi(environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
         case "/stream":
             start_response("200 OK", [("Content-Type", "text/plain")])
             return Chunks()
+        case "/endless":
+            start_response("200 OK", [])
+            return Endless()
         case "/closed":
             start_response("200 OK", [])
             return [b"%d" % len(Chunks.closed)]

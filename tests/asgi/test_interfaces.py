@@ -110,6 +110,26 @@ def test_a_wsgi_stream_leaves_whole_and_is_closed(wsgi: Server) -> None:
     assert int(wsgi.ask("/closed").body) >= 1
 
 
+def test_clients_that_leave_a_wsgi_stream_cost_no_thread(loop: str) -> None:
+    with Server("interface_app:wsgi", "--interface", "wsgi", "--loop", loop) as server:
+        for number in range(1, 13):
+            with server.connect() as client:
+                client.send(request("/endless"))
+                client.read_head()
+            server.wait_line("app: endless closed", count=number)
+        assert server.ask("/environ").status == 200
+
+
+def test_a_wsgi_stream_that_is_cancelled_at_the_stop_ends(loop: str) -> None:
+    options = ("--interface", "wsgi", "--loop", loop, "--timeout-graceful-shutdown", "0.5")
+    with Server("interface_app:wsgi", *options) as server:
+        client = server.connect()
+        client.send(request("/endless"))
+        client.read_head()
+        server.stop()
+        assert "app: endless closed" in server.stderr
+
+
 def test_a_wsgi_answer_may_be_empty(wsgi: Server) -> None:
     assert wsgi.ask("/empty").status == 204
     assert wsgi.ask("/nowhere").status == 404

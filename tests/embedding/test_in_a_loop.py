@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import Coroutine
 from typing import Any
 
@@ -132,6 +133,32 @@ def test_a_cancelled_server_leaves_no_socket_and_no_request(run: Any) -> None:
 
     run(main())
     assert sorted(app.events) == ["hang finally", "lifespan cancelled", "startup"]
+
+
+def test_a_server_that_is_cancelled_while_it_starts_leaves_nothing(run: Any) -> None:
+    class Waiting(App):
+        async def _live(self, receive: Any, send: Any) -> None:
+            await receive()
+            waiting.set()
+            await super()._live(receive, send)
+
+    app = Waiting()
+    waiting = asyncio.Event()
+
+    async def main() -> None:
+        with socket.socket() as bound:
+            bound.bind(("127.0.0.1", 0))
+            port = bound.getsockname()[1]
+        task = asyncio.create_task(server_of(app, port=port).serve())
+        await waiting.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        with pytest.raises(OSError, match="refused"):
+            await asked(port)
+
+    run(main())
+    assert app.events == ["lifespan cancelled"]
 
 
 def test_a_task_group_that_fails_takes_its_server_with_it() -> None:

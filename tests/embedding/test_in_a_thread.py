@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import socket
 import threading
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -192,8 +195,6 @@ def test_bind_socket_gives_one_that_listens() -> None:
 
 
 def test_a_running_loop_is_told_to_use_serve() -> None:
-    import asyncio
-
     async def main() -> None:
         server_of(App()).run()
 
@@ -215,12 +216,20 @@ def test_signal_methods_of_former_days_may_be_overridden_and_assigned() -> None:
         assert running.ask("/").status == 200
 
 
-def test_many_servers_one_after_another_leave_nothing_open() -> None:
-    import os
+def test_servers_on_several_threads_serve_at_once(loop: str) -> None:
+    with ExitStack() as stack:
+        each_running = [
+            stack.enter_context(InThread(server_of(App(f"app {number}"), loop))) for number in range(3)
+        ]
+        for number, running in enumerate(each_running):
+            assert running.ask("/").body == b"hello from app %d" % number
 
+
+def test_many_servers_one_after_another_leave_nothing_open(loop: str) -> None:
     def once() -> None:
-        with InThread(server_of(App())) as running:
+        with InThread(server_of(App(), loop)) as running:
             assert running.ask("/").status == 200
+            assert running.ask("/stream").status == 200
 
     once()
     before, threads = len(os.listdir("/proc/self/fd")), threading.active_count()

@@ -1,0 +1,89 @@
+"""A WSGI application as an ASGI 3 one: a2wsgi runs it in threads, and here it is stopped when nobody listens.
+
+Not the threads, the queue and the environ, which are a2wsgi's.
+
+Invariant: a client that has gone, or a cancelled request, costs its thread one more piece and no more.
+"""
+
+import asyncio
+import contextvars
+from collections.abc import Callable, Iterable, Iterator, MutableMapping
+from typing import Any
+
+from bridgehead._native import ClientDisconnected
+from bridgehead.asgi import Application
+from bridgehead.errors import StartError
+
+_THREADS = 10  # uvicorn's, and a2wsgi's own default
+
+
+class _Client:
+    """Whom an answer is for. The thread looks whether it is still there."""
+
+    def __init__(self, send: Callable[[MutableMapping[str, Any]], Any]) -> None:
+        self.gone = False
+        self._send = send
+
+    async def send(self, message: MutableMapping[str, Any]) -> None:
+        """Send, or let it fall: an error here would leave the thread waiting in a2wsgi for ever."""
+        if self.gone:
+            return
+        try:
+            await self._send(message)
+        except ClientDisconnected:
+            self.gone = True
+        except Exception:
+            if not self.gone:
+                raise
+
+
+_client: contextvars.ContextVar[_Client] = contextvars.ContextVar("bridgehead-wsgi-client")
+
+
+class _Answer:
+    """What the application gave, for as long as there is a client."""
+
+    def __init__(self, pieces: Iterable[bytes], client: _Client) -> None:
+        self._pieces = pieces
+        self._client = client
+
+    def __iter__(self) -> Iterator[bytes]:
+        for each in self._pieces:
+            yield each
+            if self._client.gone:
+                return
+
+    def close(self) -> None:
+        """As WSGI has it, whatever became of the answer."""
+        close = getattr(self._pieces, "close", None)
+        if close is not None:
+            close()
+
+
+def from_wsgi(application: Callable[..., Iterable[bytes]]) -> Application:
+    """The application, to be called as ASGI 3 ones are."""
+    try:
+        from a2wsgi import WSGIMiddleware
+    except ImportError:
+        hint = "try `pip install 'bridgehead[wsgi]'`"
+        raise StartError("a WSGI application needs the package a2wsgi", hint) from None
+
+    def stoppable(environ: Any, start_response: Any) -> Any:
+        return _Answer(application(environ, start_response), _client.get())
+
+    middleware: Any = WSGIMiddleware(stoppable, workers=_THREADS)
+
+    async def single(scope: dict[str, Any], receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await middleware(scope, receive, send)
+            return
+        client = _Client(send)
+        _client.set(client)
+        # Not cancelled with the request: a2wsgi would leave its thread behind, waiting for the queue.
+        running = asyncio.ensure_future(middleware(scope, receive, client.send))
+        try:
+            await asyncio.shield(running)
+        finally:
+            client.gone = True
+
+    return single
