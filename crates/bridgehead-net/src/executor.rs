@@ -167,6 +167,16 @@ impl Executor {
         Poll::Pending
     }
 
+    /// This one does not wait any more; somebody else who does is told as before.
+    pub fn retire(&self, waker: &Waker) {
+        let mut queue = self.0.lock();
+        if queue.waiting.as_ref().is_some_and(|waiting| waiting.will_wake(waker)) {
+            let waiting = queue.waiting.take();
+            drop(queue);
+            drop(waiting);
+        }
+    }
+
     /// Nobody waits any more: wakes are kept for whoever runs next.
     pub fn leave(&self) {
         let waiting = self.0.lock().waiting.take();
@@ -326,13 +336,19 @@ mod tests {
         }
         let (executor, count) = (Executor::default(), Arc::new(Count(AtomicU32::new(0))));
         let waker = Waker::from(Arc::clone(&count));
+        let other = Waker::from(Arc::new(Count(AtomicU32::new(0))));
         assert!(executor.poll_work(&mut Context::from_waker(&waker)).is_pending());
+        executor.retire(&other);
         executor.spawn(async {});
         executor.spawn(async {});
         assert_eq!(count.0.load(Ordering::Relaxed), 1);
         assert_eq!(executor.run(64), Round::Idle);
         assert!(executor.poll_work(&mut Context::from_waker(&waker)).is_pending());
         executor.leave();
+        executor.spawn(async {});
+        assert_eq!(executor.run(64), Round::Idle);
+        assert!(executor.poll_work(&mut Context::from_waker(&waker)).is_pending());
+        executor.retire(&waker);
         executor.spawn(async {});
         assert_eq!(count.0.load(Ordering::Relaxed), 1);
     }

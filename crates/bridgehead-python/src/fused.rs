@@ -9,6 +9,7 @@
 use std::future::poll_fn;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread;
@@ -102,6 +103,8 @@ pub(crate) struct Fused {
     nesting: Nesting,
     // Held by whoever turns the network, for as long.
     alarm: Mutex<Alarm>,
+    // Set by the network's last task, read by whoever ends the runtime.
+    ended: Arc<AtomicBool>,
     signal: Signal,
     presence: Arc<Presence>,
 }
@@ -120,14 +123,16 @@ impl Fused {
         let app = Arc::new(ToLoop(Arc::clone(&inbox)));
         let entered = runtime.enter();
         let serving = bridgehead_net::serve(config, listeners, app, stage, &executor)?;
-        let over = Arc::clone(&inbox);
+        let (over, ended) = (Arc::clone(&inbox), Arc::new(AtomicBool::new(false)));
+        let end = Arc::clone(&ended);
         executor.spawn(async move {
             serving.await;
+            end.store(true, Ordering::Release);
             over.push(Event::Finished);
         });
         drop(entered);
         let alarm = Mutex::new(Alarm::default());
-        Ok(Arc::new(Self { runtime, inbox, executor, nesting, alarm, signal, presence }))
+        Ok(Arc::new(Self { runtime, inbox, executor, nesting, alarm, ended, signal, presence }))
     }
 
     pub(crate) fn runtime(&self) -> &runtime::Runtime {
@@ -187,6 +192,11 @@ impl Fused {
     /// Tokio's driver was asked: the deadlines that have passed are over.
     pub(crate) fn fire(&self) {
         self.executor.fire();
+    }
+
+    /// Who stood in does not wait any more. The loop may have come and gone meanwhile, and be the one to wake.
+    pub(crate) fn retire(&self, waker: &Waker) {
+        self.executor.retire(waker);
     }
 
     /// Nobody turns the network for now: what is woken waits for whoever does next.
@@ -327,9 +337,8 @@ impl Runtime for FusedWorker {
         fused.runtime.block_on(poll_fn(|cx| {
             // Connections end at their next poll; what does not is dropped with the runtime.
             fused.fire();
-            fused.watch_inbox(cx);
             fused.poll_tasks(cx);
-            if fused.inbox.is_filled() || Instant::now() >= until {
+            if fused.ended.load(Ordering::Acquire) || Instant::now() >= until {
                 return Poll::Ready(());
             }
             if fused.poll_alarm(Some(until), cx).is_ready() {

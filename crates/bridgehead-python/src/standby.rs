@@ -234,17 +234,21 @@ fn stand_in(fused: &Fused, presence: &Presence, seen: u64) {
         fused.runtime().block_on(unconstrained(async {
             let mut tick = std::pin::pin!(tokio::time::sleep_until(until));
             let mut asked = false;
+            let mut waiting: Option<Waker> = None;
             poll_fn(|cx| {
                 if std::mem::replace(&mut asked, true) {
                     fused.fire();
                 }
                 let mut calls = presence.calls();
                 if calls.back || calls.stop {
-                    // While the runtime is still ours: afterwards it would be the loop that is no longer told.
-                    fused.leave();
+                    // Not just whoever waits: without the runtime, too, Tokio polls this.
+                    if let Some(waker) = &waiting {
+                        fused.retire(waker);
+                    }
                     return Poll::Ready(());
                 }
                 calls.standby = Some(cx.waker().clone());
+                waiting = Some(cx.waker().clone());
                 // Whatever is kept back while the loop is away is overdue at the next tick.
                 let overdue = if tick.as_mut().poll(cx).is_ready() {
                     until += TICK;
