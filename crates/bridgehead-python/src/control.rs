@@ -225,12 +225,13 @@ impl Shared {
     /// Tells Python's handler, then the loop. That takes the GIL, so it is another thread's: this one has to be there
     /// for the second signal.
     fn tell(&self, slot: &Slot) {
+        // Locked before anybody hears of the signal: a handler of Python's may end the server at once, and whoever ends
+        // it looks here for the thread that is about to start.
+        let mut teller = self.teller.lock().unwrap_or_else(PoisonError::into_inner);
         if slot.forward.load(Ordering::Relaxed) {
             ffi::tell_python(slot.signal);
         }
         let (signal, listener) = (slot.signal, Arc::clone(&self.listener));
-        // Locked before it starts, so that nobody can look for it in between.
-        let mut teller = self.teller.lock().unwrap_or_else(PoisonError::into_inner);
         let told = thread::Builder::new().name("bridgehead-signal".to_owned()).spawn(move || {
             ffi::block_signals();
             Python::attach(|py| {
