@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextvars
+import gc
+import weakref
+
 import pytest
 from harness import Server
+
+from bridgehead._native import Driver
+from bridgehead.request_task import RequestTask
+from bridgehead.task_names import task_names
 
 STANDS_BACK = "Requests run as asyncio's own tasks"
 
@@ -48,3 +57,23 @@ def test_a_trace_that_shows_nothing_says_why() -> None:
     with Server("bridge_app:app", env={"BRIDGEHEAD_TRACE": "drive,dives"}) as server:
         server.wait_line("BRIDGEHEAD_TRACE=drive shows nothing")
         server.wait_line("BRIDGEHEAD_TRACE=dives traces nothing; there is drive")
+
+
+def test_a_task_that_waits_for_what_nobody_else_has_is_collected() -> None:
+    async def wait() -> None:
+        await asyncio.get_running_loop().create_future()
+
+    async def leave() -> weakref.ref[asyncio.Task[None]]:
+        driver, context = Driver(asyncio.get_running_loop(), task_names()), contextvars.copy_context()
+        task: asyncio.Task[None] = RequestTask(driver.park(wait(), context), context=context)
+        task._log_destroy_pending = False  # type: ignore[attr-defined]
+        await asyncio.sleep(0)
+        return weakref.ref(task)
+
+    async def count() -> int:
+        # More than one: what the first leaves may be used again.
+        left = [await leave() for _ in range(5)]
+        gc.collect()
+        return sum(reference() is not None for reference in left)
+
+    assert asyncio.run(count()) == 0

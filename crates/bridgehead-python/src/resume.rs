@@ -8,7 +8,8 @@ use pyo3::{PyTraverseError, PyVisit, intern};
 use crate::parked::Parked;
 
 /// Made for each wait; does nothing once what it was made for has come by another way.
-#[pyclass(frozen, freelist = 64, module = "bridgehead._native")]
+// No freelist: pyo3 does not tell the collector of what it takes from one, and a cycle through it would stay for ever.
+#[pyclass(frozen, module = "bridgehead._native")]
 pub(crate) struct Resume {
     parked: Py<Parked>,
 }
