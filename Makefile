@@ -49,6 +49,10 @@ frameworks: ## real frameworks answer as they do under uvicorn
 	@.ci/build .venv-frameworks
 	.venv-frameworks/bin/python -m pytest -n 2 --dist loadscope tests/matrix $(ARGS)
 
+.PHONY: cpython-tests
+cpython-tests: ## CPython's own tests of asyncio, in requests and with our task, on every Python found
+	@.ci/each-python all tests/cpython $(ARGS)
+
 .PHONY: soak
 soak: build ## the long tests
 	BRIDGEHEAD_TEST_SOAK=1 $(VENV)/bin/python -m pytest -m soak --timeout 1800 $(ARGS)

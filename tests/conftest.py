@@ -21,7 +21,7 @@ if wanted := os.environ.get("BRIDGEHEAD_TEST_LOOPS"):
 RUST_LOOPS = [] if UVICORN else [f"{name}-rust" for name in LOOPS if "fused" not in name]
 STEPPERS = os.environ.get("BRIDGEHEAD_TEST_STEPPERS", "asyncio,rust").split(",")
 # Where handlers meet tasks; elsewhere a second stepper would test the same again.
-MEETS_TASKS = ("asgi", "asyncio_fidelity", "bridge")
+MEETS_TASKS = ("asgi", "asyncio_fidelity", "bridge", "cpython")
 
 
 # Needs the frameworks, which `make frameworks` installs.
@@ -39,6 +39,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("soak"):
             item.add_marker(skip)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Prints what a test wants to be known though it has passed: how many of another's tests it ran."""
+    lines = {
+        str(value)
+        for report in terminalreporter.getreports("passed")
+        for name, value in report.user_properties
+        if name == "summary"
+    }
+    for line in sorted(lines):
+        terminalreporter.write_line(line)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

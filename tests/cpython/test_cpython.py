@@ -1,0 +1,126 @@
+"""CPython's own tests of asyncio come out with us as they come out without."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import functools
+import importlib.util
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from harness import Client, Server, request
+from harness.server import COMPLAINTS
+
+HERE = Path(__file__).resolve().parent
+VERSION = ".".join(map(str, sys.version_info[:2]))
+# How many tests of each file were run when this was last looked at.
+COUNTS: dict[str, int] = json.loads((HERE / "counts.json").read_text())[VERSION]
+
+# Synchronous: they turn a loop of their own, with our task in the place of the one written in C.
+REPLACED = [name for name in ("test_tasks", "test_eager_task_factory") if name in COUNTS]
+# Asynchronous: each test is a request.
+REQUESTED = [name for name in COUNTS if name not in REPLACED]
+# One test at a time: one file sets the loop's exception handler, the other has timers race with tasks.
+ALONE = {"test_futures2", "test_queues"}
+CLIENTS = 8
+ATTEMPTS = 3
+# A file takes one to ten seconds, much of it in sleeps; two busy cores take what they want.
+SECONDS = 200
+
+Outcomes = dict[str, str]
+
+pytestmark = [
+    pytest.mark.timeout(2 * SECONDS),
+    pytest.mark.skipif(
+        importlib.util.find_spec("test.test_asyncio") is None, reason="this Python came without its own tests"
+    ),
+]
+
+
+@functools.cache
+def outcomes_of(*command: str) -> Outcomes:
+    made = subprocess.run(
+        [sys.executable, "-m", *command],
+        cwd=HERE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        check=True,
+        timeout=SECONDS,
+    )
+    found: Outcomes = json.loads(made.stdout)
+    return found
+
+
+def kinds(outcomes: Outcomes) -> Outcomes:
+    """Without what an assertion said."""
+    return {name: outcome.partition(":")[0] for name, outcome in outcomes.items()}
+
+
+@pytest.mark.parametrize("module", REPLACED)
+def test_a_task_of_ours_passes_what_the_task_in_c_passes(
+    module: str, record_property: Callable[[str, object], None]
+) -> None:
+    plain = outcomes_of("cpython_suites.replaced", module, "plain")
+    ours = outcomes_of("cpython_suites.replaced", module, "ours")
+    assert ours == plain
+    passed = list(plain.values()).count("passed")
+    record_property("summary", f"{module}: {passed} of {len(plain)} tests passed as our task")
+    assert passed >= COUNTS[module]
+
+
+@pytest.fixture(scope="module")
+def server(loop: str) -> Iterator[Server]:
+    # unittest's own loops are in debug mode, too. What the tests have logged is theirs.
+    env = {"PYTHONASYNCIODEBUG": "1"}
+    options = ("--loop", loop, "--timeout-graceful-shutdown", "1")
+    with Server("cpython_suites.inside:app", *options, cwd=HERE, env=env, allow=COMPLAINTS) as server:
+        yield server
+
+
+@pytest.mark.parametrize("module", REQUESTED)
+def test_a_request_passes_what_a_task_of_asyncios_passes(
+    server: Server, loop: str, module: str, record_property: Callable[[str, object], None]
+) -> None:
+    plain_loop = "uvloop" if "uvloop" in loop else "asyncio"
+    everything = outcomes_of("cpython_suites.plain", plain_loop, module)
+    plain = kinds({name: outcome for name, outcome in everything.items() if outcome != "synchronous"})
+    ours = run_as_requests(server, module, list(plain))
+    for name in differing(plain, ours):
+        # Some look at clocks, and a machine that is busy with the others makes those fail: now alone.
+        for _ in range(ATTEMPTS):
+            plain |= kinds(outcomes_of.__wrapped__("cpython_suites.plain", plain_loop, module, name))
+            ours |= run_as_requests(server, module, [name])
+            if not differing(plain, ours, name):
+                break
+    assert {name: (plain[name], ours[name]) for name in differing(plain, ours)} == {}
+    record_property("summary", f"{module}: {len(plain)} of {len(everything)} tests run as requests on {loop}")
+    assert len(plain) >= COUNTS[module]
+
+
+def differing(plain: Outcomes, ours: Outcomes, *names: str) -> list[str]:
+    """Where the outcome is another, but for what an assertion said: it may name an address."""
+    ours = kinds(ours)
+    return [name for name in names or plain if plain[name] != ours[name]]
+
+
+def run_as_requests(server: Server, module: str, names: list[str]) -> Outcomes:
+    local = threading.local()
+
+    def run(name: str) -> str:
+        if not hasattr(local, "client"):
+            local.client = server.connect()
+        client: Client = local.client
+        client.send(request(f"/run/{module}?{name}", method="POST", body=b"x"))
+        try:
+            return client.read_response().body.decode()
+        except TimeoutError:
+            del local.client
+            return "hung"
+
+    with concurrent.futures.ThreadPoolExecutor(1 if module in ALONE else CLIENTS) as clients:
+        return dict(zip(names, clients.map(run, names), strict=True))
