@@ -4,12 +4,13 @@
 //!
 //! Invariant: a turn that may wait ends when there is something for Python: an event in the inbox, a descriptor of the
 //! loop's, or the loop's next timer. One that may not wait ends after [`POLLS`] polls of tasks or a millisecond of them,
-//! once before Tokio's driver was asked and once after.
+//! once before Tokio's driver was asked and once after. The driver is asked in one turn of [`UNASKED`] at the least,
+//! however much there is for Python: an answer and a client who keep each other busy hold up nobody else's sockets.
 
 use std::future::poll_fn;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::thread;
@@ -33,6 +34,9 @@ use crate::wake::{Descriptor, Wake};
 
 /// How long what is left may take to end.
 const LAST_TURN: Duration = Duration::from_secs(1);
+
+/// Turns in a row that may end without Tokio's driver having been asked.
+const UNASKED: u32 = 4;
 
 /// What a turn ended for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,6 +107,8 @@ pub(crate) struct Fused {
     nesting: Nesting,
     // Held by whoever turns the network, for as long.
     alarm: Mutex<Alarm>,
+    // Turns since the driver was asked; counted by whoever turns the network.
+    unasked: AtomicU32,
     // Set by the network's last task, read by whoever ends the runtime.
     ended: Arc<AtomicBool>,
     signal: Signal,
@@ -132,7 +138,8 @@ impl Fused {
         });
         drop(entered);
         let alarm = Mutex::new(Alarm::default());
-        Ok(Arc::new(Self { runtime, inbox, executor, nesting, alarm, ended, signal, presence }))
+        let unasked = AtomicU32::new(0);
+        Ok(Arc::new(Self { runtime, inbox, executor, nesting, alarm, unasked, ended, signal, presence }))
     }
 
     pub(crate) fn runtime(&self) -> &runtime::Runtime {
@@ -222,9 +229,11 @@ impl Fused {
 
     fn take_turn(&self, patience: Patience) -> Due {
         let mut asked = false;
+        let unasked = self.unasked.fetch_add(1, Ordering::Relaxed);
         let due = self.runtime.block_on(unconstrained(poll_fn(|cx| {
             // Each poll but the first comes after Tokio has asked its driver.
             if asked {
+                self.unasked.store(0, Ordering::Relaxed);
                 self.executor.fire();
             } else {
                 // Whoever was to be woken for a turn has it now.
@@ -234,10 +243,12 @@ impl Fused {
             self.watch_inbox(cx);
             let round = self.executor.run(POLLS);
             let due = Due { work: round == Round::Cut, ..self.due(cx) };
-            if due.descriptors || due.events || patience.is_over(asked) {
+            let found = due.descriptors || due.events;
+            let overdue = unasked >= UNASKED && !asked && patience != Patience::Errand;
+            if found && !overdue || patience.is_over(asked) {
                 return Poll::Ready(due);
             }
-            let waits = asked || !matches!(patience, Patience::None);
+            let waits = asked || !(found || patience == Patience::None);
             asked = true;
             let ready = !waits || due.work || self.executor.poll_work(cx).is_ready();
             if ready || self.poll_alarm(patience.end(), cx).is_ready() {
