@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use bridgehead_net::{Arrival, Token};
+use bridgehead_net::{Arrival, Executor, Token};
 use pyo3::intern;
 use pyo3::prelude::*;
 use slab::Slab;
@@ -184,9 +184,9 @@ impl Bridge {
         self.event_loop.call_method1(py, names::call_soon(py), (flush,)).map(drop)
     }
 
-    /// Work for Tokio that a handler has outside the drain goes to this server's runtime: the loop may have another's.
-    pub(crate) fn claim_runtime(&self) {
-        set_runtime_handle(&self.handle);
+    /// Whose work goes to Tokio, which the drain has set the handle for.
+    pub(crate) fn executor(&self) -> &Executor {
+        &self.handle.executor
     }
 
     /// Has everything leave that was kept back; `next` looks after what comes then.

@@ -235,8 +235,7 @@ impl Http {
             && let Some(half) = &state.half
         {
             let (room, inbox, token) = (half.room(), self.bridge.get().inbox(), self.token);
-            self.bridge.get().claim_runtime();
-            runtime_handle::spawn(async move {
+            runtime_handle::spawn(self.bridge.get().executor(), async move {
                 room.await;
                 inbox.push(crate::inbox::Event::Room(token));
             })?;

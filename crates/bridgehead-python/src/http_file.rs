@@ -81,8 +81,7 @@ impl Http {
     /// Has an errand run where it may block; whoever waits in this request looks again afterwards.
     fn run(&self, errand: Errand) -> PyResult<()> {
         let (inbox, token) = (self.bridge().inbox(), self.token);
-        self.bridge().claim_runtime();
-        runtime_handle::spawn_blocking(move || {
+        runtime_handle::spawn_blocking(self.bridge().executor(), move || {
             errand.run();
             inbox.push(Event::Progress(token));
         })

@@ -1,10 +1,12 @@
-//! Which runtime the loop's thread hands work to.
+//! Which runtimes the loop's thread may hand work to.
 //!
-//! The loop's thread is not Tokio's: `Handle::current()` finds nothing there, or something else. The drain sets the
-//! handle first thing, each time, in a thread-local of our own; whoever hands work to the network reads it here. The
-//! work becomes a task of the network's executor, so that whoever turns Tokio knows of it.
+//! The loop's thread is not Tokio's: `Handle::current()` finds nothing there, or something else. The drain sets its
+//! server's handle first thing, each time, in a thread-local of our own; whoever hands work to the network names the
+//! server and finds its handle here. One loop may serve several. The work becomes a task of the network's executor, so
+//! that whoever turns Tokio knows of it.
 //!
-//! Invariant: nothing on the loop's thread looks for a runtime in any other way.
+//! Invariant: nothing on the loop's thread looks for a runtime in any other way, and work never goes to another
+//! server's.
 
 use std::cell::RefCell;
 
@@ -21,35 +23,37 @@ pub(crate) struct RuntimeHandle {
 }
 
 thread_local! {
-    static HANDLE: RefCell<Option<RuntimeHandle>> = const { RefCell::new(None) };
+    static HANDLES: RefCell<Vec<RuntimeHandle>> = const { RefCell::new(Vec::new()) };
 }
 
-/// From here on, this thread's work for the network goes to `handle`.
+/// From here on, this thread may hand work to this server's network.
 pub(crate) fn set_runtime_handle(handle: &RuntimeHandle) {
-    HANDLE.with_borrow_mut(|current| {
-        if current.as_ref().is_none_or(|current| current.executor != handle.executor) {
-            *current = Some(handle.clone());
+    HANDLES.with_borrow_mut(|handles| {
+        if handles.iter().all(|known| known.executor != handle.executor) {
+            handles.push(handle.clone());
         }
     });
 }
 
-/// Forgets the runtime, which is about to end.
-pub(crate) fn clear_runtime_handle() {
-    HANDLE.with_borrow_mut(|current| *current = None);
+/// Forgets a runtime, which is about to end.
+pub(crate) fn forget_runtime_handle(of: &Executor) {
+    let forgotten: Vec<_> =
+        HANDLES.with_borrow_mut(|handles| handles.extract_if(.., |known| known.executor == *of).collect());
+    drop(forgotten);
 }
 
-/// Hands work to the network.
-pub(crate) fn spawn(work: impl Future<Output = ()> + Send + 'static) -> PyResult<()> {
-    with_handle(|handle| handle.executor.spawn(work))
+/// Hands work to a server's network.
+pub(crate) fn spawn(of: &Executor, work: impl Future<Output = ()> + Send + 'static) -> PyResult<()> {
+    with_handle(of, |handle| handle.executor.spawn(work))
 }
 
-/// Hands work to Tokio that may block.
-pub(crate) fn spawn_blocking(work: impl FnOnce() + Send + 'static) -> PyResult<()> {
-    with_handle(|handle| drop(handle.tokio.spawn_blocking(work)))
+/// Hands work to a server's Tokio that may block.
+pub(crate) fn spawn_blocking(of: &Executor, work: impl FnOnce() + Send + 'static) -> PyResult<()> {
+    with_handle(of, |handle| drop(handle.tokio.spawn_blocking(work)))
 }
 
-fn with_handle(hand_over: impl FnOnce(&RuntimeHandle)) -> PyResult<()> {
-    HANDLE.with_borrow(|current| match current {
+fn with_handle(of: &Executor, hand_over: impl FnOnce(&RuntimeHandle)) -> PyResult<()> {
+    HANDLES.with_borrow(|handles| match handles.iter().find(|known| known.executor == *of) {
         Some(handle) => {
             hand_over(handle);
             Ok(())
@@ -62,18 +66,26 @@ fn with_handle(hand_over: impl FnOnce(&RuntimeHandle)) -> PyResult<()> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_thread_that_no_drain_ran_on_has_no_runtime() {
-        assert!(HANDLE.with_borrow(Option::is_none));
+    fn no_work(of: &Executor) -> bool {
+        spawn(of, async {}).is_err()
     }
 
     #[test]
-    fn what_is_set_is_found_until_it_is_cleared() {
+    fn a_thread_that_no_drain_ran_on_has_no_runtime() {
+        assert!(no_work(&Executor::default()));
+    }
+
+    #[test]
+    fn what_is_set_is_found_until_it_is_forgotten_and_no_other() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-        let handle = RuntimeHandle { executor: Executor::default(), tokio: runtime.handle().clone() };
-        set_runtime_handle(&handle);
-        assert!(spawn(async {}).is_ok());
-        clear_runtime_handle();
-        assert!(HANDLE.with_borrow(Option::is_none));
+        let handle = || RuntimeHandle { executor: Executor::default(), tokio: runtime.handle().clone() };
+        let (one, other) = (handle(), handle());
+        set_runtime_handle(&one);
+        set_runtime_handle(&one);
+        assert!(!no_work(&one.executor) && no_work(&other.executor));
+        set_runtime_handle(&other);
+        forget_runtime_handle(&one.executor);
+        assert!(no_work(&one.executor) && !no_work(&other.executor));
+        forget_runtime_handle(&other.executor);
     }
 }

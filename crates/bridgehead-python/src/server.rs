@@ -21,7 +21,7 @@ use crate::network::{self, Reach, Started, Wanted};
 use crate::real_task::RealTask;
 use crate::request_task::RequestTask;
 use crate::runtime::Runtime;
-use crate::runtime_handle::clear_runtime_handle;
+use crate::runtime_handle::forget_runtime_handle;
 use crate::scope::{Extensions, Template};
 use crate::stepper::Stepper;
 use crate::turner::Turner;
@@ -188,7 +188,7 @@ impl Server {
         if let Some(turner) = &self.turner {
             turner.get().detach();
         }
-        clear_runtime_handle();
+        forget_runtime_handle(bridge.executor());
         let ended = py.detach(|| {
             let ended = network.join();
             if let Some(log) = &self.log {
