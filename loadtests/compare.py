@@ -24,9 +24,14 @@ from datetime import datetime
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parent
-APPS = {"hello": "answers at once", "reads": "awaits `receive()` first"}
+APPS = {
+    "hello": "answers at once",
+    "reads": "awaits `receive()` first",
+    "asks": "asks another server over a socket first",
+}
 # One worker each, no access log (granian has none unless asked), the loop that each picks by itself.
-SERVERS = {"bridgehead": ["--no-access-log"], "uvicorn": ["--no-access-log"], "granian": ["--interface=asgi"]}
+OPTIONS = {"bridgehead": ["--no-access-log"], "uvicorn": ["--no-access-log"], "granian": ["--interface=asgi"]}
+RUNTIMES = [(runtime, loop) for runtime in ("fused", "threaded") for loop in ("asyncio", "uvloop")]
 ALONGSIDE = ("uvloop", "httptools")
 START_SECONDS = 20.0
 
@@ -77,14 +82,37 @@ class Server:
 def main() -> None:
     """Measure each application on each server that is there."""
     options = read_options()
-    names = [name for name in SERVERS if importlib.util.find_spec(name)]
+    names = [name for name in OPTIONS if importlib.util.find_spec(name)]
     cores = sorted(os.sched_getaffinity(0))
-    tell_machine(names, cores, options)
-    for app, what in APPS.items():
-        with ExitStack() as stack:
-            servers = [stack.enter_context(started(name, app, cores[0])) for name in names]
-            measure(servers, cores[-1], options)
-            print(table(servers, f"`{app}`: {what}"), flush=True)
+    tell_machine(names, cores)
+    print(f"{options.connections} connections, {options.rounds} bursts of 1 s each.\n")
+    lines = [[name] for name in names if name != "bridgehead" or not options.runtimes]
+    if options.runtimes:
+        lines = [*by_runtime(), *lines]
+    with upstream(cores[-1]):
+        for app in options.apps:
+            with ExitStack() as stack:
+                servers = [stack.enter_context(started(words, app, cores[0])) for words in lines]
+                measure(servers, cores[-1], options)
+                print(table(servers, f"`{app}`: {APPS[app]}"), flush=True)
+
+
+def by_runtime() -> list[list[str]]:
+    """Bridgehead in each runtime on each loop."""
+    return [["bridgehead", "--runtime", runtime, "--loop", loop] for runtime, loop in RUNTIMES]
+
+
+@contextmanager
+def upstream(core: int) -> Iterator[None]:
+    """The server that `apps:asks` asks, beside wrk."""
+    command = ["taskset", "--cpu-list", str(core), sys.executable, FOLDER / "upstream.py"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            os.environ["UPSTREAM_PORT"] = process.stdout.readline().strip()
+            yield
+        finally:
+            process.terminate()
 
 
 def read_options() -> argparse.Namespace:
@@ -92,13 +120,20 @@ def read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=9, help="bursts for each server and application [9]")
     parser.add_argument("--connections", type=int, default=64, help="connections of wrk [64]")
+    parser.add_argument("--apps", nargs="+", default=["hello", "reads"], choices=APPS, help="[hello reads]")
+    parser.add_argument("--runtimes", action="store_true", help="bridgehead in each runtime on each loop")
     options = parser.parse_args()
-    if not shutil.which("wrk") or not Path("/proc/self/schedstat").exists():
-        sys.exit("needs Linux with /proc/PID/schedstat, and wrk")
+    check_tools()
     return options
 
 
-def tell_machine(names: list[str], cores: list[int], options: argparse.Namespace) -> None:
+def check_tools() -> None:
+    """End here if something is missing."""
+    if not shutil.which("wrk") or not Path("/proc/self/schedstat").exists():
+        sys.exit("needs Linux with /proc/PID/schedstat, and wrk")
+
+
+def tell_machine(names: list[str], cores: list[int]) -> None:
     """Print what a figure is worth nothing without."""
     processor = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
     versions = {each: importlib.metadata.version(each) for each in (*names, *ALONGSIDE) if installed(each)}
@@ -106,14 +141,12 @@ def tell_machine(names: list[str], cores: list[int], options: argparse.Namespace
     print(f"{processor[1] if processor else platform.machine()}, {os.cpu_count()} cores,", end=" ")
     print(f"load average {os.getloadavg()[0]:.1f};")
     print(", ".join(f"{each} {version}" for each, version in versions.items()) + ";")
-    where = f"server on core {cores[0]}, wrk on core {cores[-1]}"
-    print(f"{where}, {options.connections} connections, {options.rounds} bursts of 1 s each.")
+    print(f"server on core {cores[0]}, wrk on core {cores[-1]}.")
     if cores[0] == cores[-1]:
         print("Both share one core: only the CPU column means anything.")
     native = importlib.util.find_spec("bridgehead._native")
     if native and native.origin and Path(native.origin).is_relative_to(FOLDER.parent / "python"):
         print("Bridgehead is loaded from the source tree: usually a quick build, not the release.")
-    print()
 
 
 def installed(name: str) -> bool:
@@ -124,14 +157,15 @@ def installed(name: str) -> bool:
 
 
 @contextmanager
-def started(name: str, app: str, core: int) -> Iterator[Server]:
-    """A server on one core, stopped by SIGSTOP until it is measured."""
+def started(words: list[str], app: str, core: int) -> Iterator[Server]:
+    """A server on one core, stopped by SIGSTOP until it is measured; a module, and its options if any."""
+    name, *given = words
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    words = [name, f"apps:{app}", f"--port={port}", "--log-level=warning", *SERVERS[name]]
+    words = [name, f"apps:{app}", f"--port={port}", "--log-level=warning", *OPTIONS[name], *given]
     command = ["taskset", "--cpu-list", str(core), sys.executable, "-m", *words]
     process = subprocess.Popen(command, cwd=FOLDER, stdout=subprocess.DEVNULL)
-    server = Server(name, process.pid, port)
+    server = Server(" ".join([name, *given[1::2]]), process.pid, port)
     try:
         await_listening(process, port)
         server.signal(signal.SIGSTOP)
