@@ -17,8 +17,8 @@ LOOPS = [name for name, is_there in INSTALLED.items() if is_there]
 if wanted := os.environ.get("BRIDGEHEAD_TEST_LOOPS"):
     # CI takes some of the loops on some Pythons. One that is not there fails, instead of running nothing.
     LOOPS = wanted.split(",")
-# Coroutines driven by Rust, on each loop but the fused ones, which are the same loops: named as more loops.
-RUST_LOOPS = [] if UVICORN else [f"{name}-rust" for name in LOOPS if "fused" not in name]
+# Coroutines driven by Rust, on each loop once and in each runtime once: named as more loops.
+RUST_LOOPS = [] if UVICORN else [f"{name}-rust" for name in LOOPS if name in {"uvloop", "fused"}]
 STEPPERS = os.environ.get("BRIDGEHEAD_TEST_STEPPERS", "asyncio,rust").split(",")
 # Where handlers meet tasks; elsewhere a second stepper would test the same again.
 MEETS_TASKS = ("asgi", "asyncio_fidelity", "bridge", "cpython")

@@ -128,7 +128,7 @@ class Config:
         "auto",
         read=choice("auto", "fused", "threaded"),
         group="Application",
-        help="who drives the network: the loop (fused, on Linux), or a thread of its own (threaded, auto)",
+        help="who drives the network: the loop (fused), a thread (threaded), or auto: fused on Linux",
         differs="new. uvicorn has no network of its own to be driven",
     )
     task_impl: str = option(

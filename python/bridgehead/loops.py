@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_CAN_FUSE = sys.platform == "linux"  # epoll, and what /proc tells of it
 _LEFT_TASKS = 1.0  # seconds for tasks that the application left running
 
 
@@ -25,12 +26,12 @@ class OwnLoop:
     """A loop that a configuration asks for, and its selector if the network is turned by that."""
 
     def __init__(self, config: Config) -> None:
-        fused = config.runtime == "fused"
-        if fused and sys.platform != "linux":
+        if config.runtime == "fused" and not _CAN_FUSE:
             raise StartError("the fused runtime needs Linux", "use --runtime threaded")
+        self.fused = _CAN_FUSE and config.runtime != "threaded"
         self.selector: FusedSelector | None = None
         loop = _uvloop(config.loop)
-        if loop is None and fused:
+        if loop is None and self.fused:
             self.selector = _new_selector()
             loop = asyncio.SelectorEventLoop(self.selector)
         self.loop = loop or asyncio.new_event_loop()

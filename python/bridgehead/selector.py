@@ -38,6 +38,7 @@ class FusedSelector(selectors.EpollSelector):
             current = signal.set_wakeup_fd(-1)
             if current not in (-1, sender.fileno()):
                 signal.set_wakeup_fd(current)
+            del loop.remove_signal_handler
             loop.remove_reader(receiver)
             receiver.close()
             sender.close()
@@ -56,12 +57,26 @@ class FusedSelector(selectors.EpollSelector):
         receiver, sender = socket.socketpair()
         receiver.setblocking(False)
         sender.setblocking(False)
-        before = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
-        if before != -1:
-            # Somebody is woken already: asyncio itself, for a handler of the application's.
-            signal.set_wakeup_fd(before)
         loop.add_reader(receiver, _empty, receiver)
         self._signals = (receiver, sender)
+        _ask_to_be_woken(sender)
+        remove = loop.remove_signal_handler
+
+        def remove_signal_handler(sig: int) -> bool:
+            """asyncio's own: with its last handler goes the wakeup, which is ours as well."""
+            removed = remove(sig)
+            _ask_to_be_woken(sender)
+            return removed
+
+        # No loop of anybody else's: it was made for this selector.
+        loop.remove_signal_handler = remove_signal_handler  # type: ignore[method-assign]
+
+
+def _ask_to_be_woken(sender: socket.socket) -> None:
+    before = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
+    if before not in (-1, sender.fileno()):
+        # Somebody is woken already: asyncio itself, for a handler of the application's.
+        signal.set_wakeup_fd(before)
 
 
 def _empty(receiver: socket.socket) -> None:

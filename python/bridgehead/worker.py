@@ -197,16 +197,16 @@ class Worker:
             keep_alive=config.timeout_keep_alive,
             date_header=config.date_header,
             default_headers=headers,
-            runtime=_runtime(config, place),
+            runtime=_runtime(place),
             request_task=place.tasks,
             logs=reports.wanted(config),
         )
 
 
-def _runtime(config: Config, place: Place) -> int | str:
+def _runtime(place: Place) -> int | str:
     """Who turns the network; Rust knows these words. A loop that is not ours is left alone."""
     if place.own is None:
         return "threaded"
     if place.own.selector is not None:
         return place.own.selector.fileno()
-    return "nested" if config.runtime == "fused" else "threaded"
+    return "nested" if place.own.fused else "threaded"

@@ -323,6 +323,13 @@ user_handlers = with_lifespan(install_user_handlers)
 loop_user_handler = with_lifespan(install_user_handler_on_loop)
 
 
+@routes.at("loop-handler-for-a-moment")
+async def have_a_loop_handler_for_a_moment(scope: Scope, receive: Receive, send: Send) -> None:
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGWINCH, say, "loop got SIGWINCH")
+    await answer_json(send, {"removed": loop.remove_signal_handler(signal.SIGWINCH)})
+
+
 @routes.at("handlers")
 async def show_handlers(scope: Scope, receive: Receive, send: Send) -> None:
     await answer_json(send, {"interrupt": signal.getsignal(signal.SIGINT) is signal.default_int_handler})

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from harness import Server, request
+from harness import HAS_FUSED, Server, request
 from harness.client import Client
 
 # One wake takes a tenth of a millisecond; two busy cores take what they want.
@@ -19,6 +19,15 @@ SOON_SECONDS = 0.05
 def server(loop: str) -> Iterator[Server]:
     with Server("bridge_app:app", "--loop", loop) as server:
         yield server
+
+
+@pytest.mark.skipif(not HAS_FUSED, reason="the fused runtime is Linux's")
+@pytest.mark.parametrize("name", ["--loop=asyncio", "--loop=auto"])
+@pytest.mark.parametrize("runtime", ["auto", "fused", "threaded"])
+def test_the_network_has_a_thread_of_its_own_only_if_that_is_wanted(name: str, runtime: str) -> None:
+    with Server("bridge_app:app", name, "--runtime", runtime) as server:
+        assert server.ask("/hello").status == 200
+        assert server.has_thread("bridgehead-net") is (runtime == "threaded")
 
 
 def test_a_parked_send_finds_its_runtime_and_goes_on_when_there_is_room(server: Server) -> None:

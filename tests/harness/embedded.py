@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import bridgehead
 from harness.client import Client, Response, request
-from harness.server import FUSED, STARTUP_SECONDS, STOP_SECONDS
+from harness.server import LOOPS, STARTUP_SECONDS, STOP_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 def settings_of(loop: str) -> dict[str, Any]:
     """The options for what the `loop` fixture names."""
-    name, *more = FUSED.get(loop, (loop,))
-    return {"loop": name} | ({"runtime": "fused"} if more else {})
+    name, runtime = LOOPS.get(loop, (loop, "auto"))
+    return {"loop": name, "runtime": runtime}
 
 
 def server_of(app: Any, loop: str = "asyncio", **options: Any) -> bridgehead.Server:

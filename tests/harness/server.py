@@ -7,7 +7,6 @@ Invariant: leaving the `with` block never leaves a process behind.
 from __future__ import annotations
 
 import importlib.util
-import itertools
 import json
 import os
 import re
@@ -23,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, Self, TypeVar
 from harness.client import Client, Response, request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import TracebackType
 
 T = TypeVar("T")
@@ -31,11 +30,13 @@ T = TypeVar("T")
 APPS = Path(__file__).resolve().parent.parent / "apps"
 UVICORN = os.environ.get("BRIDGEHEAD_TEST_SERVER") == "uvicorn"
 
-# Tests name it as if it were two more loops.
+# Tests name a loop and a runtime as if both were one loop.
 HAS_FUSED = not UVICORN and sys.platform == "linux"
-FUSED = {
-    "fused": ("asyncio", "--runtime", "fused"),
-    "fused-uvloop": ("uvloop", "--runtime", "fused"),
+LOOPS = {
+    "asyncio": ("asyncio", "threaded"),
+    "uvloop": ("uvloop", "threaded"),
+    "fused": ("asyncio", "fused"),
+    "fused-uvloop": ("uvloop", "fused"),
 }
 # So they do with coroutines driven by Rust: "uvloop-rust" is `--loop uvloop --task-impl rust`.
 RUST = "-rust"
@@ -61,11 +62,19 @@ def has_ipv6() -> bool:
     return True
 
 
-def _written_out(option: str) -> tuple[str, ...]:
+def _written_out(options: Sequence[str]) -> Iterator[str]:
     """What the harness's names of loops stand for."""
-    loop = option.removesuffix(RUST)
-    written = FUSED.get(loop, (loop,))
-    return (*written, "--task-impl", "rust") if loop != option else written
+    before = ""
+    for option in options:
+        named = option.removesuffix(RUST)
+        if before == "--loop" and named in LOOPS and not UVICORN:
+            loop, runtime = LOOPS[named]
+            yield from (loop, "--runtime", runtime)
+            if named != option:
+                yield from ("--task-impl", "rust")
+        else:
+            yield option
+        before = option
 
 
 class Server:
@@ -94,7 +103,7 @@ class Server:
         self._command = [
             *below,
             *(sys.executable, "-m", module, target),
-            *itertools.chain(*map(_written_out, options)),
+            *_written_out(options),
         ]
         given = {option.partition("=")[0] for option in options}
         if not given & {"--port", "--bind", "--uds", "--fd"}:
@@ -268,6 +277,11 @@ class Server:
         threads = list(Path(f"/proc/{self.pid}/task").iterdir())
         ran = {each: int((each / "schedstat").read_text().split()[0]) for each in threads}
         return {each.name: ran[each] for each in threads if "-cont" not in (each / "comm").read_text()}
+
+    def has_thread(self, name: str) -> bool:
+        """Whether a thread of the process is called so."""
+        threads = Path(f"/proc/{self.pid}/task").glob("*/comm")
+        return name in [each.read_text().strip() for each in threads]
 
     def open_files(self) -> int:
         return len(list(Path(f"/proc/{self.pid}/fd").iterdir()))

@@ -80,6 +80,14 @@ def test_a_python_handler_runs_after_requests_were_served(loop: str) -> None:
         server.wait_line("app: user handler got SIGUSR1", timeout=5)
 
 
+def test_a_python_handler_runs_though_the_loop_has_had_one_and_lost_it(loop: str) -> None:
+    with Server("lifecycle_app:user_handlers", "--loop", loop) as server:
+        assert server.ask("/loop-handler-for-a-moment").json() == {"removed": True}
+        assert server.ask("/hello").status == 200
+        server.signal(SIGUSR1)
+        server.wait_line("app: user handler got SIGUSR1", timeout=5)
+
+
 def test_many_signals_under_traffic_lose_no_request(loop: str) -> None:
     with Server("lifecycle_app:user_handlers", "--loop", loop) as server, server.connect() as client:
         for _ in range(300):
