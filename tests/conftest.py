@@ -20,6 +20,9 @@ if wanted := os.environ.get("BRIDGEHEAD_TEST_LOOPS"):
 # Coroutines driven by Rust, on each loop once and in each runtime once: named as more loops.
 RUST_LOOPS = [] if UVICORN else [f"{name}-rust" for name in LOOPS if name in {"uvloop", "fused"}]
 STEPPERS = os.environ.get("BRIDGEHEAD_TEST_STEPPERS", "asyncio,rust").split(",")
+# Each loop in each runtime under each stepper, and as few of these as bring any two of the three together.
+COMBINATIONS = LOOPS if UVICORN else [*LOOPS, *(f"{name}-rust" for name in LOOPS)]
+PAIRWISE = ["asyncio", "fused-rust", "uvloop-rust", "fused-uvloop"]
 # Where handlers meet tasks; elsewhere a second stepper would test the same again.
 MEETS_TASKS = ("asgi", "asyncio_fidelity", "bridge", "cpython")
 
@@ -30,6 +33,8 @@ collect_ignore = [] if importlib.util.find_spec("litestar") else ["matrix"]
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "soak: long runs; set BRIDGEHEAD_TEST_SOAK=1 to run them")
+    config.addinivalue_line("markers", "combinations: `loop` is every loop, runtime and stepper together")
+    config.addinivalue_line("markers", "pairwise: `loop` is a few of those, any two of the three together")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -57,11 +62,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Gives `loop` its values: by each loop once, and where tasks are met by each stepper."""
     if "loop" not in metafunc.fixturenames:
         return
-    folder = metafunc.definition.path.parent.name
-    loops = LOOPS if "asyncio" in STEPPERS else []
-    if "rust" in STEPPERS and folder in MEETS_TASKS:
-        loops = [*loops, *RUST_LOOPS]
-    metafunc.parametrize("loop", loops, indirect=True, scope="module")
+    definition = metafunc.definition
+    loops = LOOPS
+    if definition.get_closest_marker("combinations"):
+        loops = COMBINATIONS
+    elif definition.get_closest_marker("pairwise"):
+        loops = [name for name in PAIRWISE if name in COMBINATIONS]
+    elif definition.path.parent.name in MEETS_TASKS:
+        loops = [*LOOPS, *RUST_LOOPS]
+    chosen = [name for name in loops if ("rust" if name.endswith("-rust") else "asyncio") in STEPPERS]
+    metafunc.parametrize("loop", chosen, indirect=True, scope="module")
 
 
 @pytest.fixture(scope="module")
