@@ -20,16 +20,15 @@ from kit import Receive, Routes, Scope, Send, answer, answer_json, end, more, op
 
 routes = Routes()
 variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="not set")
-calls: Counter[str] = Counter()
+mixed: Counter[str] = Counter()
 
 
 async def app(scope: Scope, receive: Receive, send: Send) -> None:
-    """The router; its lifespan counts what wakes the loop from other threads."""
+    """The router; its lifespan starts threads that burn the GIL, where they are asked for."""
     if scope["type"] != "lifespan":
         await routes(scope, receive, send)
         return
     await receive()
-    _count_wakes(asyncio.get_running_loop())
     if os.environ.get("HOGS"):
         sys.setswitchinterval(1e-6)
         for _ in range(int(os.environ["HOGS"])):
@@ -44,20 +43,6 @@ def _hog() -> None:
         sum(range(1000))
 
 
-def _count_wakes(loop: Any) -> None:
-    for name in ("call_soon_threadsafe", "_write_to_self"):
-        if (original := getattr(loop, name, None)) is not None:
-            setattr(loop, name, _counted(name, original))
-
-
-def _counted(name: str, original: Any) -> Any:
-    def call(*args: Any, **options: Any) -> Any:
-        calls[name] += 1
-        return original(*args, **options)
-
-    return call
-
-
 def _break_asyncio() -> None:
     """What a later Python may do to names that are not promised."""
     if name := os.environ.get("WITHOUT"):
@@ -67,11 +52,6 @@ def _break_asyncio() -> None:
 
 
 # --- what is left behind
-
-
-@routes.at("wakes")
-async def show_wakes(scope: Scope, receive: Receive, send: Send) -> None:
-    await answer_json(send, calls)
 
 
 @routes.at("task-type")
@@ -102,13 +82,6 @@ async def show_objects(scope: Scope, receive: Receive, send: Send) -> None:
     )
 
 
-@routes.at("collect")
-async def collect_garbage(scope: Scope, receive: Receive, send: Send) -> None:
-    for _ in range(3):
-        gc.collect()
-    await answer(send, b"collected")
-
-
 @routes.at("suspended")
 async def suspend(scope: Scope, receive: Receive, send: Send) -> None:
     """Nothing but the bridge refers to this task while it waits."""
@@ -134,21 +107,6 @@ async def poll_for_a_disconnect(scope: Scope, receive: Receive, send: Send) -> N
 
 
 # --- the queue of the loop
-
-
-@routes.at("queue")
-async def show_the_queue(scope: Scope, receive: Receive, send: Send) -> None:
-    loop: Any = asyncio.get_running_loop()
-    lengths = [len(loop._ready)]
-    await read_body(receive)
-    lengths.append(len(loop._ready))
-    await start(send)
-    await more(send, b" ")
-    lengths.append(len(loop._ready))
-    later = loop.create_future()
-    loop.call_soon(lambda: later.set_result(len(loop._ready)))
-    lengths.append(await later)
-    await end(send, repr(lengths).encode())
 
 
 @routes.at("cancelled-timers")
@@ -211,32 +169,6 @@ async def collect_while_registering(scope: Scope, receive: Receive, send: Send) 
 
 
 # --- streams
-
-
-@routes.at("stalled")
-async def send_until_parked(scope: Scope, receive: Receive, send: Send) -> None:
-    """Sends for as long as it takes to be parked, then to the end; tells what it saw."""
-    name = option(scope, "name")
-    await start(send)
-    sent, parked, saw = 0, False, "no error"
-    chunk = b"s" * 32_768
-    try:
-        while not parked:
-            task = asyncio.ensure_future(
-                send({"type": "http.response.body", "body": chunk, "more_body": True})
-            )
-            sent += len(chunk)
-            await asyncio.wait({task}, timeout=0.3)
-            if not task.done():
-                parked = True
-                routes.note(f"{name}-parked", sent)
-            await task
-        await end(send)
-    except Exception as error:
-        saw = f"{type(error).__name__}: {error}"
-        raise
-    finally:
-        routes.note(f"{name}-saw", [saw, sent])
 
 
 @routes.at("large-end")
@@ -312,34 +244,102 @@ async def measure_lateness(scope: Scope, receive: Receive, send: Send) -> None:
 @routes.at("mixed")
 async def do_a_bit_of_everything(scope: Scope, receive: Receive, send: Send) -> None:
     kind = scope["path"].rpartition("/")[2]
+    mixed[f"{kind} started"] += 1
     variable.set(kind)
     task = asyncio.current_task()
-    if kind == "sleep":
-        await asyncio.sleep(0.002)
-    elif kind == "body":
-        await read_body(receive)
-    elif kind == "spawn":
-        await asyncio.gather(*(asyncio.sleep(0) for _ in range(5)))
-    elif kind == "timeout":
-        with suppress(TimeoutError):
-            async with asyncio.timeout(0.001):
-                await asyncio.sleep(1)
-    elif kind == "thread":
-        await asyncio.to_thread(variable.get)
-    elif kind == "receive":
-        await read_body(receive)
-        with suppress(TimeoutError):
-            await asyncio.wait_for(receive(), 0.001)
+    await MIXED[kind](receive)
     assert asyncio.current_task() is task
     assert variable.get() == kind
-    if kind == "stream":
+    if kind == "disconnect":
+        await start(send)
+        await more(send, b"leave")
+        while (await receive())["type"] != "http.disconnect":
+            pass
+    elif kind == "stream":
         await start(send)
         for _ in range(40):
             await more(send, b"0123456789" * 200)
         await end(send, kind.encode())
     else:
         await answer(send, kind.encode())
+    assert asyncio.current_task() is task
     assert variable.get() == kind
+    mixed[f"{kind} finished"] += 1
+
+
+async def _nothing(receive: Receive) -> None:
+    pass
+
+
+async def _sleep(receive: Receive) -> None:
+    await asyncio.sleep(0.002)
+
+
+async def _spawn(receive: Receive) -> None:
+    await asyncio.gather(*(asyncio.sleep(0) for _ in range(5)))
+
+
+async def _group(receive: Receive) -> None:
+    """One child's failure ends its siblings, and none of it the request."""
+
+    async def fail() -> None:
+        await asyncio.sleep(0.001)
+        raise ValueError("expected")
+
+    with suppress(ExceptionGroup):
+        async with asyncio.TaskGroup() as group:
+            group.create_task(asyncio.sleep(60))
+            group.create_task(fail())
+            await read_body(receive)
+
+
+async def _timeout(receive: Receive) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(0.001):
+            await asyncio.sleep(1)
+
+
+async def _thread(receive: Receive) -> None:
+    assert await asyncio.to_thread(variable.get) == "thread"
+
+
+async def _upload(receive: Receive) -> None:
+    assert len(await read_body(receive)) == 200_000
+
+
+async def _receive(receive: Receive) -> None:
+    await read_body(receive)
+    with suppress(TimeoutError):
+        await asyncio.wait_for(receive(), 0.001)
+
+
+MIXED = {
+    "plain": _nothing,
+    "stream": _nothing,
+    "disconnect": read_body,
+    "body": read_body,
+    "upload": _upload,
+    "sleep": _sleep,
+    "spawn": _spawn,
+    "group": _group,
+    "timeout": _timeout,
+    "thread": _thread,
+    "receive": _receive,
+}
+
+
+@routes.at("mixed-counts")
+async def show_how_many_finished(scope: Scope, receive: Receive, send: Send) -> None:
+    """Once all have, of those that started; of those that do not, what they wait for."""
+    try:
+        async with asyncio.timeout(10):
+            while any(mixed[f"{kind} started"] != mixed[f"{kind} finished"] for kind in MIXED):
+                await asyncio.sleep(0.01)
+    except TimeoutError:
+        for task in asyncio.all_tasks():
+            print(task, getattr(task, "_fut_waiter", None), file=sys.stderr)
+            task.print_stack()
+    await answer_json(send, mixed)
 
 
 # --- the future that `receive` waits for
@@ -554,31 +554,6 @@ async def note_how_a_future_is_resolved(scope: Scope, receive: Receive, send: Se
     routes.note(f"{name}-contexts", contexts)
     routes.note(f"{name}-callers", callers)
     routes.note(f"{name}-result", [wait.done(), wait.cancelled(), wait.result(), wait.exception()])
-
-
-@routes.at("in-turn")
-async def note_when_waiters_go_on(scope: Scope, receive: Receive, send: Send) -> None:
-    """Tasks that wait in `receive` go on in the drain, those that wait for asyncio's futures a turn later."""
-    await read_body(receive)
-    name = option(scope, "name")
-    order: list[str] = []
-    usual = asyncio.get_running_loop().create_future()
-
-    async def on_ours(which: str) -> None:
-        await receive()
-        order.append(which)
-        if not usual.done():
-            usual.set_result(None)
-
-    async def on_asyncios() -> None:
-        await usual
-        order.append("asyncio's")
-
-    tasks = [asyncio.create_task(each) for each in (on_ours("one"), on_asyncios(), on_ours("two"))]
-    await asyncio.sleep(0)
-    routes.note(f"{name}-waits", True)
-    await asyncio.wait(tasks)
-    routes.note(f"{name}-order", order)
 
 
 _break_asyncio()

@@ -74,19 +74,6 @@ def test_callbacks_run_in_the_drain_in_their_own_contexts_before_asyncios(server
     assert "marked by the test" in server.wait_line("marked by the test")
 
 
-def test_a_task_that_receives_goes_on_in_the_drain_and_one_of_asyncios_a_turn_later(server: Server) -> None:
-    with server.connect() as client:
-        client.send(request("/in-turn?name=turn"))
-        assert server.note("turn-waits") is True
-    assert server.note("turn-order") == ["one", "two", "asyncio's"]
-
-
-def test_nothing_of_a_first_step_or_of_an_answer_is_left_in_the_loops_queue() -> None:
-    with Server("bridge_app:app", "--loop", "asyncio") as server, server.connect() as client:
-        for _ in range(3):
-            assert client.ask("/queue", method="POST", body=b"x").body == b" [0, 0, 0, 0]"
-
-
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="the first step is asyncio's own there")
 def test_what_a_finalizer_schedules_while_a_task_is_made_is_not_taken_for_its_first_step(loop: str) -> None:
     with Server("bridge_app:app", "--loop", loop) as server, server.connect(timeout=10) as client:

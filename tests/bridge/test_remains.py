@@ -20,19 +20,6 @@ def server(loop: str) -> Iterator[Server]:
         yield server
 
 
-def test_a_suspended_request_survives_the_collector(server: Server) -> None:
-    clients = [server.connect() for _ in range(10)]
-    for number, client in enumerate(clients):
-        head = f"POST /suspended?name={number} HTTP/1.1\r\nHost: test\r\nContent-Length: 4\r\n\r\n"
-        client.send(head.encode())
-        assert server.note(f"suspended-{number}") is True
-    for client in clients:
-        assert server.ask("/collect").body == b"collected"
-        client.send(b"kept")
-        assert client.read_response().body == b"kept"
-        client.close()
-
-
 def test_asking_again_and_again_leaves_nothing_behind(server: Server) -> None:
     """A stream that asks whether its client is still there, as it may do for hours."""
     with server.connect() as client:

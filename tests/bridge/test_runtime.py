@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from harness import HAS_FUSED, Server, request
+from harness import HAS_FUSED, Server
 from harness.client import Client
 
 # One wake takes a tenth of a millisecond; two busy cores take what they want.
@@ -28,16 +28,6 @@ def test_the_network_has_a_thread_of_its_own_only_if_that_is_wanted(name: str, r
     with Server("bridge_app:app", name, "--runtime", runtime) as server:
         assert server.ask("/hello").status == 200
         assert server.has_thread("bridgehead-net") is (runtime == "threaded")
-
-
-def test_a_parked_send_finds_its_runtime_and_goes_on_when_there_is_room(server: Server) -> None:
-    with server.connect(receive_buffer=16 * 1024) as client:
-        client.send(request("/stalled?name=stalled"))
-        parked = server.note("stalled-parked")
-        body = client.read_response().body
-        saw, sent = server.note("stalled-saw")
-        assert (saw, len(body)) == ("no error", sent)
-        assert sent >= parked
 
 
 @pytest.mark.parametrize("size", [1, 40_000, 65_536, 200_000])
@@ -63,19 +53,6 @@ def test_a_timer_fires_after_many_were_cancelled(server: Server) -> None:
     assert server.ask("/cancelled-timers").body == b"cancelled"
     # The loop has nothing else to do: only the timer ends its wait.
     assert server.ask("/sleep").body == b"slept"
-
-
-def test_no_request_wakes_the_loop_by_its_self_pipe(server: Server) -> None:
-    with server.connect() as client:
-        for _ in range(100):
-            client.ask("/hello")
-        for _ in range(10):
-            client.ask("/mixed/stream")
-            client.send(b"POST /suspended?name=x HTTP/1.1\r\nHost: test\r\nContent-Length: 1\r\n\r\n")
-            assert server.note("suspended-x") is True
-            client.send(b"x")
-            assert client.read_response().body == b"x"
-        assert client.ask("/wakes").json() == {}
 
 
 def test_a_sleeping_loop_is_woken_at_once(server: Server) -> None:
