@@ -1,4 +1,4 @@
-//! Puts load on an HTTP server and measures what comes back.
+//! Puts load on an HTTP server and measures what comes back; and an upstream with faults, for tests.
 //!
 //! Not a command and not a page: words, plots and files are Python's (`python/bridgehead/load`).
 //!
@@ -22,6 +22,7 @@ mod run;
 mod stream;
 mod template;
 mod timeline;
+mod upstream;
 mod worker;
 
 pub use expect::Expect;
@@ -30,3 +31,4 @@ pub use plan::{Address, Limits, Plan, PlanError, Scenario, Think, Upload};
 pub use report::{Latency, Portion, QUANTILES, Report};
 pub use run::{Handle, Progress, Run};
 pub use timeline::Row;
+pub use upstream::{Counts, Faults, Upstream};

@@ -43,6 +43,7 @@ mod threaded;
 mod trace;
 mod trailing;
 mod turner;
+mod upstream;
 mod wait;
 mod wake;
 mod watch;
@@ -70,6 +71,8 @@ mod _native {
     use crate::raise::{ClientDisconnected, MisuseError};
     #[pymodule_export]
     use crate::server::Server;
+    #[pymodule_export]
+    use crate::upstream::Upstream;
     #[pymodule_export]
     use crate::watch::Watcher;
 

@@ -145,6 +145,21 @@ class Report:
         whole = self.seconds + float(self.settings.get("warmup", 0.0))
         return bool(whole) and self.cpu / whole > 0.9 * int(self.settings.get("threads", 1))
 
+    def assert_slo(
+        self, *, errors: float | str = 0, rps: float | None = None, **latencies: float | str
+    ) -> None:
+        """Fail unless the promise is kept: `assert_slo(p99="50ms", errors="0.1%", rps=200)`.
+
+        Latencies are the most that may be, `rps` the least; no error may be unless `errors` says so.
+        """
+        from bridgehead.load.objective import broken
+        from bridgehead.load.text import as_text
+
+        __tracebackhide__ = True  # pytest shows the line of the test
+        told = list(broken(self, errors, rps, latencies))
+        if told:
+            raise AssertionError("\n".join([*told, "", as_text(self)]))
+
     def to_json(self) -> dict[str, Any]:
         """As JSON has it."""
         return asdict(self)

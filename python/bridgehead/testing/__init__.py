@@ -1,0 +1,45 @@
+"""What tests need of a server: run one, put load on it, break what is around it, and prove what it promised.
+
+Not the fixtures: those are in `bridgehead.pytest_plugin`, each a thin dress of something here. Nothing here
+needs pytest.
+
+    from bridgehead.testing import running
+
+    with running("shop:app") as server:
+        assert server.client.get("/").status_code == 200
+
+`serve` imports none of this.
+"""
+
+from bridgehead.load import Report, load
+from bridgehead.testing.clients import (
+    Answer,
+    FaultyClient,
+    half_closing_client,
+    never_reading_client,
+    resetting_client,
+    slow_client,
+)
+from bridgehead.testing.faults import Faults, FaultyUpstream
+from bridgehead.testing.in_process import ServerProcess
+from bridgehead.testing.in_thread import ServerThread
+from bridgehead.testing.logs import Logs
+from bridgehead.testing.serving import Served, running
+
+__all__ = [
+    "Answer",
+    "Faults",
+    "FaultyClient",
+    "FaultyUpstream",
+    "Logs",
+    "Report",
+    "Served",
+    "ServerProcess",
+    "ServerThread",
+    "half_closing_client",
+    "load",
+    "never_reading_client",
+    "resetting_client",
+    "running",
+    "slow_client",
+]

@@ -1,0 +1,85 @@
+"""What a server has said so far, line by line, while it goes on.
+
+Not where lines come from: a pipe of a process, or the loggers of this one.
+
+Invariant: a wait for a line ends with the line, with the server, or at its deadline, and says what had come.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+T = TypeVar("T")
+
+# What the log of a server that ended well does not have.
+COMPLAINTS = ("Traceback", "panicked", "Task was destroyed", "was never awaited", "Fatal Python error")
+
+
+class Logs:
+    """Lines, stdout's and stderr's as they came. `"text" in logs` looks through all of them."""
+
+    def __init__(self) -> None:
+        # Readers add lines while tests look at them.
+        self._changed = threading.Condition()
+        self._lines: list[str] = []
+        self._ended = False
+
+    @property
+    def text(self) -> str:
+        """Everything."""
+        with self._changed:
+            return "".join(f"{line}\n" for line in self._lines)
+
+    def __contains__(self, text: str) -> bool:
+        return text in self.text
+
+    def __iter__(self) -> Iterator[str]:
+        with self._changed:
+            return iter(list(self._lines))
+
+    def __len__(self) -> int:
+        with self._changed:
+            return len(self._lines)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def wait_for(self, text: str, *, count: int = 1, timeout: float = 10.0) -> str:
+        """The `count`th line with `text` in it, once it is there."""
+
+        def found(lines: list[str]) -> str | None:
+            matching = [line for line in lines if text in line]
+            return matching[count - 1] if len(matching) >= count else None
+
+        return self.wait(found, f"{text!r} in the log", timeout)
+
+    def wait(self, found: Callable[[list[str]], T | None], what: str, timeout: float) -> T:
+        """What `found` makes of the lines, once that is not None."""
+        deadline = time.monotonic() + timeout
+        with self._changed:
+            while (value := found(self._lines)) is None:
+                left = deadline - time.monotonic()
+                if self._ended or left <= 0:
+                    why = "before the server ended" if self._ended else f"within {timeout:g} s"
+                    said = "".join(f"    {line}\n" for line in self._lines) or "    nothing\n"
+                    raise AssertionError(f"no {what} {why}; it said:\n{said}")
+                self._changed.wait(left)
+            return value
+
+    def complaints(self, allow: tuple[str, ...] = ()) -> list[str]:
+        """Lines that say that something went wrong, but for those with a text of `allow`."""
+        said = [line for line in self if any(complaint in line for complaint in COMPLAINTS)]
+        return [line for line in said if not any(each in line for each in allow)]
+
+    def add(self, line: str) -> None:
+        """One more line."""
+        with self._changed:
+            self._lines.append(line)
+            self._changed.notify_all()
+
+    def end(self) -> None:
+        """Nothing more comes."""
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
