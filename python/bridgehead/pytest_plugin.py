@@ -6,15 +6,17 @@ so a test run that needs none of this pays for none.
 Invariant: what a fixture has started is ended with its test, and what did not end well fails it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import pytest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from bridgehead.load import Report
-    from bridgehead.testing import FaultyClient, FaultyUpstream, Served
+    from bridgehead.testing import Canary, FaultyClient, FaultyUpstream, Folder, Served
     from bridgehead.testing.clients import Target
     from bridgehead.testing.serving import Where
 
@@ -44,6 +46,13 @@ class MakeUpstream(Protocol):
 
     def __call__(self, **faults: Any) -> "FaultyUpstream":
         """Start an upstream."""
+
+
+class MakeCanary(Protocol):
+    """The type of the fixture `canary`."""
+
+    def __call__(self, target: "Target", paths: "str | Iterable[str]" = "/", **options: Any) -> "Canary":
+        """Begin to ask."""
 
 
 class MakeClient(Protocol):
@@ -96,6 +105,32 @@ def faulty_upstream() -> Iterator[MakeUpstream]:
 
     with ExitStack() as held:
         yield lambda **faults: held.enter_context(FaultyUpstream(**faults))
+
+
+@pytest.fixture
+def ledger(tmp_path: "Path") -> "Folder":
+    """A folder for what an application notes of its requests: `serve_app("shop:app", env=ledger.env)`."""
+    from bridgehead.testing.ledger import Folder
+
+    return Folder(tmp_path / "ledger")
+
+
+@pytest.fixture
+def canary(ledger: "Folder") -> Iterator[MakeCanary]:
+    """Ask 20 times a second beside the test: `canary(server)`. It is checked at the end at the latest."""
+    from bridgehead.testing.canary import Canary
+
+    canaries: list[Canary] = []
+
+    def begin(target: "Target", paths: Any = "/", **options: Any) -> "Canary":
+        canaries.append(held.enter_context(Canary(target, paths, **{"ledger": ledger, **options})))
+        return canaries[-1]
+
+    with ExitStack() as held:
+        yield begin
+    for each in canaries:
+        if not each.is_checked:
+            each.check().assert_kept()
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ needs pytest.
 """
 
 from bridgehead.load import Report, load
+from bridgehead.testing.canary import Canary
 from bridgehead.testing.clients import (
     Answer,
     FaultyClient,
@@ -23,22 +24,37 @@ from bridgehead.testing.clients import (
 from bridgehead.testing.faults import Faults, FaultyUpstream
 from bridgehead.testing.in_process import ServerProcess
 from bridgehead.testing.in_thread import ServerThread
+from bridgehead.testing.ledger import Entry, Event, Folder, Ledger, read_ledger
+from bridgehead.testing.ledgered import Ledgered
 from bridgehead.testing.logs import Logs
+from bridgehead.testing.promise import Breach, Outcome, Sent, Verdict, judge
 from bridgehead.testing.serving import Served, running
 
 __all__ = [
     "Answer",
+    "Breach",
+    "Canary",
+    "Entry",
+    "Event",
     "Faults",
     "FaultyClient",
     "FaultyUpstream",
+    "Folder",
+    "Ledger",
+    "Ledgered",
     "Logs",
+    "Outcome",
     "Report",
+    "Sent",
     "Served",
     "ServerProcess",
     "ServerThread",
+    "Verdict",
     "half_closing_client",
+    "judge",
     "load",
     "never_reading_client",
+    "read_ledger",
     "resetting_client",
     "running",
     "slow_client",
