@@ -7,11 +7,9 @@ Invariant: what the loop is given is what it would have been given.
 
 import asyncio
 import selectors
-import signal
-import socket
-import threading
 from collections.abc import Callable
-from contextlib import suppress
+
+from bridgehead import signal_wake
 
 _Events = list[tuple[selectors.SelectorKey, int]]
 
@@ -22,27 +20,20 @@ class FusedSelector(selectors.EpollSelector):
     def __init__(self) -> None:
         super().__init__()
         self._serve: Callable[[float], bool] | None = None
-        self._signals: tuple[socket.socket, socket.socket] | None = None
 
     def attach(self, loop: asyncio.AbstractEventLoop, serve: Callable[[float], bool]) -> None:
         """From here on, polling serves; `serve(seconds)` says whether a descriptor of the loop's is ready."""
         self._serve = serve
-        if threading.current_thread() is threading.main_thread():
-            self._watch_signals(loop)
+        # A signal interrupts a poll of Python's, not one of Tokio's.
+        signal_wake.hold(loop)
+        self._keep_awake(loop)
 
     def detach(self, loop: asyncio.AbstractEventLoop) -> None:
         """From here on, this is a plain selector."""
         self._serve = None
-        if self._signals is not None:
-            receiver, sender = self._signals
-            current = signal.set_wakeup_fd(-1)
-            if current not in (-1, sender.fileno()):
-                signal.set_wakeup_fd(current)
+        if "remove_signal_handler" in vars(loop):
             del loop.remove_signal_handler
-            loop.remove_reader(receiver)
-            receiver.close()
-            sender.close()
-            self._signals = None
+        signal_wake.let_go(loop)
 
     def select(self, timeout: float | None = None) -> _Events:
         """What is ready; waits for `timeout` seconds, endlessly for None."""
@@ -52,33 +43,14 @@ class FusedSelector(selectors.EpollSelector):
             return super().select(0)
         return []
 
-    def _watch_signals(self, loop: asyncio.AbstractEventLoop) -> None:
-        """A signal interrupts a poll of Python's, not one of Tokio's: let it be something to wake up for."""
-        receiver, sender = socket.socketpair()
-        receiver.setblocking(False)
-        sender.setblocking(False)
-        loop.add_reader(receiver, _empty, receiver)
-        self._signals = (receiver, sender)
-        _ask_to_be_woken(sender)
+    def _keep_awake(self, loop: asyncio.AbstractEventLoop) -> None:
+        """With asyncio's last handler goes the wakeup, which is ours as well."""
         remove = loop.remove_signal_handler
 
         def remove_signal_handler(sig: int) -> bool:
-            """asyncio's own: with its last handler goes the wakeup, which is ours as well."""
             removed = remove(sig)
-            _ask_to_be_woken(sender)
+            signal_wake.renew(loop)
             return removed
 
         # No loop of anybody else's: it was made for this selector.
         loop.remove_signal_handler = remove_signal_handler  # type: ignore[method-assign]
-
-
-def _ask_to_be_woken(sender: socket.socket) -> None:
-    before = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
-    if before not in (-1, sender.fileno()):
-        # Somebody is woken already: asyncio itself, for a handler of the application's.
-        signal.set_wakeup_fd(before)
-
-
-def _empty(receiver: socket.socket) -> None:
-    with suppress(BlockingIOError):
-        receiver.recv(4096)

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, NoReturn, ParamSpec
 
-from bridgehead import forks, log
+from bridgehead import forks, log, signal_wake
 from bridgehead.errors import EXIT_START_FAILED, Interrupted, StartError
 from bridgehead.lifespan import Lifespan
 from bridgehead.loops import OwnLoop
@@ -128,6 +128,8 @@ class Server:
             await self._serve(sockets)
 
     async def _serve(self, sockets: list[socket.socket] | None = None) -> None:
+        loop = asyncio.get_running_loop()
+        signal_wake.hold(loop)
         try:
             with self._refusing():
                 self.lifespan = self.config.lifespan_class(self.config)
@@ -140,6 +142,7 @@ class Server:
             log.process_finished(os.getpid())
         finally:
             self._abandon()
+            signal_wake.let_go(loop)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, start the application, let clients in."""
