@@ -7,7 +7,6 @@ Invariant: the first signal ends it in order, whatever the loop does and whichev
 
 import asyncio
 import signal
-import socket
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from types import FrameType
 from typing import NoReturn
 
 from bridgehead import config as options
-from bridgehead import forks, log
+from bridgehead import forks, log, own_handlers
 from bridgehead._native import Control
 from bridgehead.errors import StartError
 from bridgehead.loops import OwnLoop
@@ -55,15 +54,11 @@ class CommandServer(Server):
         # second signal has to work until then.
         patience = Patience.of(self.config).whole
         self._control = Control(asyncio.get_running_loop(), self._told_by_control, patience)
+        own_handlers.watch(HANDLED_SIGNALS, self._control.rearm, self._stop)
         try:
             yield
         finally:
             self._control.detach()
-
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """As any server; signals that the application took meanwhile are taken back."""
-        await super().startup(sockets)
-        self._control.rearm()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
         """Python's share of a signal. The control thread counts them, and ends the process at the second."""
@@ -71,6 +66,9 @@ class CommandServer(Server):
 
     def _told_by_control(self, number: int) -> None:
         log.logger().debug("Received %s.", signal.Signals(number).name)
+        self._stop()
+
+    def _stop(self) -> None:
         self.should_exit = True
 
     def _show_itself(self) -> None:

@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
+from bridgehead import own_handlers
 from bridgehead._native import forget_descriptors
 
 _ENDING = (signal.SIGINT, signal.SIGTERM)
@@ -63,6 +64,7 @@ def _forget() -> None:
     global _child
     _child = True
     forget_descriptors()
+    own_handlers.forget()
     for each in _sockets:
         each.close()
     for number in _ENDING:

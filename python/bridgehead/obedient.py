@@ -41,6 +41,3 @@ class Obedient(CommandServer):
         self._parent.tell(Stage.STOPPING, within=Patience.of(self.config).whole)
         await super().shutdown(sockets)
         self._parent.tell(Stage.OVER)
-
-    def _stop(self) -> None:
-        self.should_exit = True

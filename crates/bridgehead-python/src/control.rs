@@ -10,7 +10,7 @@
 //! | second | the process ends by it, now |
 //! | none within the patience after the first | the process ends with code 1 |
 //!
-//! Invariant: while this thread runs, the system hands SIGINT and SIGTERM to Tokio, and to nobody else first.
+//! Invariant: until the first signal has come, the system hands SIGINT and SIGTERM to Tokio, and to nobody else first.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
@@ -27,7 +27,7 @@ use tokio::time::{Instant, interval, sleep_until};
 
 use crate::ffi::{self, Disposition};
 
-/// An application may set its own handlers at any time, which takes the signal away from us until it is noticed.
+/// Between looks whether somebody took a signal away from us below Python, which `own_handlers.py` does not see.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// What ends a worker.
@@ -51,6 +51,8 @@ struct Shared {
     slots: [Slot; SIGNALS.len()],
     listener: Arc<Listener>,
     patience: Duration,
+    /// Whether the first signal has come. Set by the control thread before anybody hears of it, read by the loop's.
+    ending: AtomicBool,
     /// Who tells the loop. Started by the control thread, waited for by the loop's: an interpreter that ends under a
     /// thread that is attached to it aborts the process.
     teller: Mutex<Option<JoinHandle<()>>>,
@@ -85,24 +87,35 @@ impl Control {
             ours: OnceLock::new(),
             forward: AtomicBool::new(false),
         });
-        // Tokio calls whatever was there before it. CPython's handler must not be: a KeyboardInterrupt would strike
-        // wherever the loop is.
-        SIGNALS.iter().for_each(|&signal| Disposition::default().set(signal));
         let patience = Duration::try_from_secs_f64(patience)?;
         let shared = Arc::new(Shared {
             slots,
             listener: Arc::new(Listener { event_loop, callback }),
             patience,
+            ending: AtomicBool::new(false),
             teller: Mutex::new(None),
         });
-        let running = py.detach(|| Running::start(Arc::clone(&shared)))?;
-        let control = Self { shared, running: Mutex::new(Some(running)) };
-        control.rearm(py)?;
-        Ok(control)
+        // A signal that comes meanwhile waits until all is in its place.
+        ffi::without_signals(|| {
+            // Tokio calls whatever was there before it. CPython's handler must not be: a KeyboardInterrupt would strike
+            // wherever the loop is.
+            SIGNALS.iter().for_each(|&signal| Disposition::default().set(signal));
+            let running = py.detach(|| Running::start(Arc::clone(&shared)))?;
+            let control = Self { shared, running: Mutex::new(Some(running)) };
+            control.rearm(py)?;
+            Ok(control)
+        })
     }
 
-    /// Looks which handlers the application has set, and takes the signals back from them; they are still told.
+    /// Looks which handlers the application has set, and takes the signals back from them; they are still told. Called
+    /// whenever it has set one.
+    ///
+    /// Not once the first signal has come: a server within ours puts back what it found, and raises the signal again,
+    /// which is no second one. The next look of the control thread's finds it.
     fn rearm(&self, py: Python<'_>) -> PyResult<()> {
+        if self.shared.ending.load(Ordering::Relaxed) {
+            return Ok(());
+        }
         let signals = py.import(intern!(py, "signal"))?;
         let usual = signals.getattr(intern!(py, "default_int_handler"))?;
         for slot in &self.shared.slots {
@@ -217,6 +230,7 @@ impl Shared {
             if deadline.is_some() {
                 ffi::die_by(caught.signal);
             }
+            self.ending.store(true, Ordering::Relaxed);
             deadline = Some(Instant::now() + self.patience);
             self.tell(caught);
         }
@@ -253,7 +267,7 @@ impl Shared {
 }
 
 impl Slot {
-    /// The application has set a handler of its own meanwhile: it is told, and so are we.
+    /// Somebody has set a handler below Python: one of Python's is told, and so are we.
     fn look_again(&self) {
         if let Some(ours) = self.ours.get()
             && Disposition::of(self.signal) != *ours

@@ -1,0 +1,75 @@
+"""Learns of a handler that the application sets for a signal of ours, while it is being set.
+
+All of Python's ways to set one meet in `_signal.signal`: `signal.signal`, from wherever it was imported, and
+`add_signal_handler` of every loop. Not what sets one below Python: the control thread looks for that.
+
+Invariant: a signal that comes while a handler is being set is not the handler's alone.
+"""
+
+import importlib
+import os
+import signal
+import threading
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from typing import Any
+
+# The module behind `signal`, whose functions look there each time. No stub describes it.
+_signal: Any = importlib.import_module("_signal")
+_set: Callable[[int, Any], Any] = _signal.signal
+_pipe: tuple[int, ...] = ()
+
+
+def watch(numbers: Collection[int], changed: Callable[[], None], came: Callable[[], None]) -> None:
+    """From here on `changed()` is called when a handler for one of these signals was set.
+
+    `came()` is called as well if such a signal came to the handler before that.
+    """
+    global _pipe
+    reader, writer = _pipe = os.pipe()
+    for each in _pipe:
+        os.set_blocking(each, False)
+
+    def set_and_tell(number: int, handler: Any, /) -> Any:
+        if number not in numbers or threading.current_thread() is not threading.main_thread():
+            return _set(number, handler)
+        # No other thread of ours takes signals. One of the application's may: then the pipe tells.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+        usual = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        try:
+            return _set(number, handler)
+        finally:
+            changed()
+            _wake_by(usual)
+            if not _pass_on(reader, usual).isdisjoint(numbers):
+                came()
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+    _signal.signal = set_and_tell
+
+
+def forget() -> None:
+    """In a forked child: whoever sets a handler is on its own."""
+    global _pipe
+    _signal.signal = _set
+    for each in _pipe:
+        os.close(each)
+    _pipe = ()
+
+
+def _wake_by(usual: int) -> None:
+    try:
+        signal.set_wakeup_fd(usual, warn_on_full_buffer=False)
+    except OSError:  # it is closed: a loop takes its handlers away last of all
+        signal.set_wakeup_fd(-1)
+
+
+def _pass_on(reader: int, usual: int) -> set[int]:
+    """The signals that came; whoever is woken by them still is."""
+    came = b""
+    with suppress(BlockingIOError):
+        came = os.read(reader, 4096)
+    if came and usual != -1:
+        with suppress(OSError):
+            os.write(usual, came)
+    return set(came)
