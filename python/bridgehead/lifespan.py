@@ -130,18 +130,14 @@ class Lifespan:
         return {"type": f"lifespan.{due}"}
 
     async def _send(self, message: Message) -> None:
-        kind = message.get("type") if isinstance(message, MutableMapping) else None
-        if not isinstance(kind, str):
-            LifespanRules.refuse(type(message).__name__)
-            return
-        self._rules.send(kind)
+        kind, said = self._rules.send(message)
         self._phase = {
             "lifespan.startup.complete": _Phase.STARTED,
             "lifespan.startup.failed": _Phase.REFUSED,
             "lifespan.shutdown.complete": _Phase.STOPPED,
             "lifespan.shutdown.failed": _Phase.BROKEN,
         }[kind]
-        self._message = str(message.get("message", ""))
+        self._message = said
         self._changed.set()
 
     async def _wait(self, seconds: float) -> None:

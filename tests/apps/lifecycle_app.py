@@ -260,9 +260,17 @@ async def misuses_lifespan(scope: Scope, receive: Receive, send: Send) -> None:
         await routes(scope, receive, send)
         return
     await receive()
-    for message in ({"type": "http.response.start", "status": 200}, {"type": "nonsense"}, None):
+    wrong: list[Any] = [
+        {"type": "http.response.start", "status": 200},
+        {"type": "nonsense"},
+        None,
+        {},
+        {"type": 5},
+        {"type": "lifespan.startup.failed", "message": 5},
+    ]
+    for message in wrong:
         try:
-            await send(message)  # type: ignore[arg-type]
+            await send(message)
         except Exception as error:
             say(f"misuse {type(error).__name__}: {error}")
     await send({"type": "lifespan.startup.complete"})

@@ -51,6 +51,8 @@ def test_a_body_is_optional(server: Server) -> None:
         'memoryview(bytearray(b"bytes"))',
         'memoryview(b"xxbytesxx")[2:7]',
         'memoryview(b"b_y_t_e_s_")[::2]',
+        pytest.param('__import__("array").array("B", b"bytes")', id="array"),
+        pytest.param('(lambda m: m.write(b"bytes") and m)(__import__("mmap").mmap(-1, 5))', id="mmap"),
     ],
 )
 def test_any_bytes_like_object_is_a_body(server: Server, body: str) -> None:
@@ -163,7 +165,9 @@ MISUSES: dict[str, tuple[list[str], str]] = {
     "a status of 1000": ([status("1000")], "1000"),
     "a status of -1": ([status("-1")], "-1"),
     "a status of 65736": ([status("65736")], "65736"),
-    "a status beyond 64 bits": ([status("2 ** 80")], "status"),
+    "a status beyond 64 bits": ([status("2 ** 80")], "1208925819614629174706176"),
+    "a status of 20 digits": ([status("10 ** 19")], "status 10000000000000000000 came; 200 to 999"),
+    "a status that cannot be written": ([status("10 ** 5000")], "thousands of digits"),
     "a status that is a str": ([status('"200"')], "status"),
     "a status that is bytes": ([status('b"200"')], "status"),
     "a status that is a float": ([status("200.0")], "status"),
@@ -185,6 +189,18 @@ MISUSES: dict[str, tuple[list[str], str]] = {
     "a header of one": ([header('(b"a",)')], "header"),
     "a header of three": ([header('(b"a", b"b", b"c")')], "header"),
     "a header that is bytes": ([header('b"ab"')], "header"),
+    "a header that is a str of two": ([header('"ab"')], "each header as a pair"),
+    "a header that is a dict of two": ([header('{b"a": 1, b"b": 2}')], "each header as a pair"),
+    "a header that is a set of two": ([header('{b"a", b"b"}')], "each header as a pair"),
+    "a name that is too long": ([header('(b"n" * 70_000, b"")')], "70000 bytes came; at most 65535"),
+    "trailers that are a str": (
+        ['{"type": "http.response.start", "status": 200, "trailers": "yes"}'],
+        "`trailers` of `http.response.start` came as str; a bool",
+    ),
+    "a more_body that is a str": (
+        [START, '{"type": "http.response.body", "more_body": "no"}'],
+        "`more_body` of `http.response.body` came as str; a bool",
+    ),
     "a header that is None": ([header("None")], "header"),
     "a name that is no ASCII": ([header('("ä", b"b")')], "bytes"),
     "a value that is no ASCII": ([header('(b"a", "ä")')], "bytes"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from harness import ClosedError, Server, request
+from harness import UVICORN, ClosedError, Server, request
 
 
 @pytest.fixture(scope="module")
@@ -151,6 +151,14 @@ def test_a_connection_header_other_than_close_is_ignored(server: Server, value: 
     with server.connect() as client:
         response = client.ask(f"/respond?headers=connection:{value}")
         assert response.header("connection") in (None, "keep-alive")
+        client.assert_open()
+
+
+@pytest.mark.skipif(UVICORN, reason="uvicorn passes it on")
+def test_a_header_that_the_applications_connection_names_is_dropped_with_it(server: Server) -> None:
+    with server.connect() as client:
+        response = client.ask("/respond?headers=x-hop:1|connection:X-Hop,x-later|x-later:2|x-end:3")
+        assert (response.all("x-hop"), response.all("x-later"), response.header("x-end")) == ([], [], "3")
         client.assert_open()
 
 

@@ -10,10 +10,15 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use crate::misuse::{Excerpt, Misuse};
 
+/// The bound of the `http` crate, which tells a name that is too long as one of wrong letters.
+const LONGEST_NAME: usize = 65_535;
+
 /// Status and headers of a response, judged as they come.
 #[derive(Debug, Clone)]
 pub struct ResponseHead {
     parts: ResponseParts,
+    /// Headers that the application's `connection` names: they would have been that connection's.
+    nominated: Vec<HeaderName>,
 }
 
 /// A judged head, taken apart.
@@ -40,9 +45,10 @@ impl ResponseHead {
         let status = u16::try_from(status)
             .ok()
             .and_then(|code| StatusCode::from_u16(code).ok())
-            .ok_or(Misuse::BadStatus { came: status })?;
+            .ok_or_else(|| Misuse::BadStatus { came: Excerpt::of(status.to_string()) })?;
         let headers = HeaderMap::new();
-        Ok(Self { parts: ResponseParts { status, headers, declared: None, close: false, trailers: false } })
+        let parts = ResponseParts { status, headers, declared: None, close: false, trailers: false };
+        Ok(Self { parts, nominated: Vec::new() })
     }
 
     /// The application sends trailers after the body. To be said before the headers come.
@@ -57,7 +63,8 @@ impl ResponseHead {
         match name.as_str() {
             "content-length" => self.declare(&value),
             "connection" => {
-                self.parts.close |= asks_to_close(&value);
+                self.parts.close |= names_in(&value).any(|name| name.eq_ignore_ascii_case(b"close"));
+                self.nominated.extend(names_in(&value).filter_map(|name| HeaderName::from_bytes(name).ok()));
                 Ok(())
             }
             // RFC 9110 §7.6.1: these belong to one connection, and the connection is the server's.
@@ -91,9 +98,8 @@ impl ResponseHead {
 
     /// The fields that the application announced as trailers.
     pub fn announced(&self) -> Vec<HeaderName> {
-        let values = self.parts.headers.get_all(TRAILER).iter();
-        let names = values.flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
-        names.filter_map(|name| HeaderName::from_bytes(trim_blanks(name)).ok()).collect()
+        let names = self.parts.headers.get_all(TRAILER).iter().flat_map(names_in);
+        names.filter_map(|name| HeaderName::from_bytes(name).ok()).collect()
     }
 
     /// True if the application promised trailers.
@@ -107,7 +113,11 @@ impl ResponseHead {
     }
 
     /// Takes the head apart.
-    pub fn into_parts(self) -> ResponseParts {
+    pub fn into_parts(mut self) -> ResponseParts {
+        // RFC 9110 §7.6.1: they go where `connection` goes. A length is the message's, whoever names it.
+        for name in self.nominated.iter().filter(|name| **name != CONTENT_LENGTH) {
+            self.parts.headers.remove(name);
+        }
         self.parts
     }
 
@@ -143,6 +153,9 @@ pub(crate) fn judge_name(name: &[u8]) -> Result<HeaderName, Misuse> {
     if name.starts_with(b":") {
         return Err(Misuse::PseudoHeader { name: Excerpt::of(name) });
     }
+    if name.len() > LONGEST_NAME {
+        return Err(Misuse::LongHeaderName { came: name.len(), max: LONGEST_NAME });
+    }
     HeaderName::from_bytes(name).map_err(|_| Misuse::BadHeaderName { name: Excerpt::of(name) })
 }
 
@@ -172,9 +185,7 @@ fn parse_length(value: &[u8]) -> Result<u64, Misuse> {
         .ok_or_else(|| Misuse::BadContentLength { came: Excerpt::of(value) })
 }
 
-fn asks_to_close(value: &HeaderValue) -> bool {
-    value
-        .as_bytes()
-        .split(|byte| *byte == b',')
-        .any(|token| trim_blanks(token).eq_ignore_ascii_case(b"close"))
+/// The members of a list of names.
+fn names_in(value: &HeaderValue) -> impl Iterator<Item = &[u8]> {
+    value.as_bytes().split(|byte| *byte == b',').map(trim_blanks)
 }

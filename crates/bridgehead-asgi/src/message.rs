@@ -102,6 +102,11 @@ impl LifespanMessage {
             Self::ShutdownFailed => "lifespan.shutdown.failed",
         }
     }
+
+    /// Whether it may say, under `message`, what failed.
+    pub fn is_failure(self) -> bool {
+        matches!(self, Self::StartupFailed | Self::ShutdownFailed)
+    }
 }
 
 /// ASGI's `more_body`: whether a piece of a body is the last.

@@ -68,7 +68,7 @@ pub enum Misuse {
     #[error("status {came} came; 200 to 999 was due")]
     BadStatus {
         /// The status that came.
-        came: i64,
+        came: Excerpt,
     },
     /// An interim response, which `http.response.start` cannot send.
     #[error("informational status {came} came; `http.response.start` sends the final one, 200 to 999")]
@@ -81,6 +81,14 @@ pub enum Misuse {
     BadHeaderName {
         /// The name that came.
         name: Excerpt,
+    },
+    /// A header's name is longer than any can be.
+    #[error("a header name of {came} bytes came; at most {max} were due")]
+    LongHeaderName {
+        /// How many bytes it has.
+        came: usize,
+        /// How many it may have.
+        max: usize,
     },
     /// A header's name is one of HTTP/2's own.
     #[error("pseudo-header `{name}` came; the server writes these itself")]
@@ -144,6 +152,12 @@ pub enum Misuse {
     /// Trailers follow the body.
     #[error("`http.response.trailers` came before the last `http.response.body`")]
     TrailersBeforeBodyEnd,
+    /// A descriptor that names no open file.
+    #[error("`file` of `http.response.zerocopysend` came as descriptor {came}; one that is open was due")]
+    ClosedDescriptor {
+        /// Its number.
+        came: i32,
+    },
     /// A field that means nothing after the body.
     #[error("trailer `{name}` came; it belongs into the headers of `http.response.start`")]
     MisplacedTrailer {

@@ -4,9 +4,11 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use bridgehead_asgi::{Excerpt, Lifespan, LifespanMessage, LifespanReceipt, Misuse};
+use bridgehead_asgi::{Lifespan, LifespanMessage, LifespanReceipt, Misuse};
 use pyo3::prelude::*;
+use pyo3::types::{PyMapping, PyString};
 
+use crate::message::{type_name, wrong};
 use crate::raise;
 
 /// Judges what a lifespan application asks for and sends.
@@ -47,18 +49,37 @@ impl LifespanRules {
         self.change(|state| (state.shut_down(), ()));
     }
 
-    /// Judges a message by its type; what is out of place raises.
-    fn send(&self, kind: &str) -> PyResult<()> {
-        let message = LifespanMessage::from_type(kind).map_err(raise::misuse)?;
-        self.change(|state| match state.send(message) {
-            Ok(next) => (next, Ok(())),
+    /// Judges a message; what is out of place raises. Gives its type, and what it says of a failure.
+    fn send(&self, message: &Bound<'_, PyAny>) -> PyResult<(&'static str, String)> {
+        let (kind, said) = read(message)?;
+        self.change(|state| match state.send(kind) {
+            Ok(next) => (next, Ok((kind.name(), said))),
             Err(misuse) => (state, Err(raise::misuse(misuse))),
         })
     }
+}
 
-    /// The refusal of something that is no message at all.
-    #[staticmethod]
-    fn refuse(came: &str) -> PyResult<()> {
-        Err(raise::misuse(Misuse::NotADict { came: Excerpt::of(came) }))
-    }
+fn read(message: &Bound<'_, PyAny>) -> PyResult<(LifespanMessage, String)> {
+    let Ok(message) = message.cast::<PyMapping>() else {
+        return Err(raise::misuse(Misuse::NotADict { came: type_name(message) }));
+    };
+    let Some(kind) = item(message, "type")? else {
+        return Err(raise::misuse(Misuse::MissingType));
+    };
+    let Ok(kind) = kind.cast::<PyString>() else {
+        return Err(wrong("message", "type", &kind, "a str"));
+    };
+    let kind = LifespanMessage::from_type(&kind.to_string_lossy()).map_err(raise::misuse)?;
+    let said = match item(message, "message")? {
+        Some(said) if kind.is_failure() => match said.cast::<PyString>() {
+            Ok(said) => said.to_string_lossy().into_owned(),
+            Err(_) => return Err(wrong(kind.name(), "message", &said, "a str")),
+        },
+        _ => String::new(),
+    };
+    Ok((kind, said))
+}
+
+fn item<'py>(message: &Bound<'py, PyMapping>, key: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if message.contains(key)? { message.get_item(key).map(Some) } else { Ok(None) }
 }

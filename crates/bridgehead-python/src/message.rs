@@ -7,9 +7,12 @@ use std::borrow::Cow;
 use bridgehead_asgi::{Excerpt, HttpMessage, Misuse, More, ResponseHead, add_trailer};
 use bytes::Bytes;
 use http::HeaderMap;
+use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyByteArray, PyBytes, PyDict, PyInt, PyList, PyMemoryView, PyString, PyTuple};
+use pyo3::types::{
+    PyBool, PyByteArray, PyBytes, PyDict, PyFrozenSet, PyInt, PyList, PyMemoryView, PySet, PyString, PyTuple,
+};
 
 use crate::file_send::{FileSend, From};
 use crate::{ffi, names, raise};
@@ -59,11 +62,12 @@ fn start(message: &Bound<'_, PyDict>) -> PyResult<ResponseHead> {
     if !status.is_instance_of::<PyInt>() || status.is_instance_of::<PyBool>() {
         return Err(wrong(START, "status", &status, "an int"));
     }
-    // An int that fits no i64 fits no status either.
-    let mut head = ResponseHead::new(status.extract().unwrap_or(i64::MAX)).map_err(raise::misuse)?;
-    if let Some(trailers) = message.get_item(intern!(py, "trailers"))?
-        && trailers.is_truthy()?
-    {
+    let mut head = match status.extract() {
+        Ok(status) => ResponseHead::new(status).map_err(raise::misuse)?,
+        // An int that fits no i64 fits no status either.
+        Err(_) => return Err(raise::misuse(Misuse::BadStatus { came: digits(&status) })),
+    };
+    if more(message, START, intern!(py, "trailers"), "trailers")?.follows() {
         head.promise_trailers();
     }
     if let Some(headers) = message.get_item(names::headers(py))? {
@@ -105,13 +109,20 @@ fn split<'py>(
     {
         return Ok((pair.get_item(0)?, pair.get_item(1)?));
     }
-    // Any other iterable of two will do.
+    // Any other iterable of two will do, unless its two are no name and value, or in no order.
+    if pair.is_instance_of::<PyString>() || pair.is_instance_of::<PyDict>() || is_set(pair) {
+        return Err(wrong(message, "headers", pair, "each header as a pair of bytes"));
+    }
     let parts: Option<Vec<_>> =
         pair.try_iter().ok().and_then(|parts| parts.take(3).collect::<PyResult<_>>().ok());
     match parts.as_deref() {
         Some([name, value]) => Ok((name.clone(), value.clone())),
         _ => Err(wrong(message, "headers", pair, "each header as a pair of bytes")),
     }
+}
+
+fn is_set(value: &Bound<'_, PyAny>) -> bool {
+    value.is_instance_of::<PySet>() || value.is_instance_of::<PyFrozenSet>()
 }
 
 /// ASGI wants bytes; ASCII text can only mean one thing, and so is taken for them.
@@ -131,16 +142,19 @@ fn bytes_of<'a>(message: &'static str, part: &'a Bound<'_, PyAny>) -> PyResult<C
     }
 }
 
-/// What a bytearray or a memoryview holds.
+/// What a bytearray, a memoryview or anything else with a buffer holds.
 fn other_bytes(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u8>>> {
+    let py = value.py();
     if let Ok(value) = value.cast::<PyByteArray>() {
         return Ok(Some(value.to_vec()));
     }
-    if !value.is_instance_of::<PyMemoryView>() {
-        return Ok(None);
-    }
+    let view = match PyMemoryView::from(value) {
+        Ok(view) => view,
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => return Ok(None),
+        Err(error) => return Err(error),
+    };
     // Whatever its items are, its bytes are what is meant; `tobytes` also takes one with gaps.
-    let bytes = value.call_method0("tobytes")?;
+    let bytes = view.call_method0(intern!(py, "tobytes"))?;
     Ok(bytes.cast::<PyBytes>().ok().map(|bytes| bytes.as_bytes().to_vec()))
 }
 
@@ -153,6 +167,7 @@ fn body(message: &Bound<'_, PyDict>) -> PyResult<Message> {
     Ok(Message::Body(body, more(message, BODY, names::more_body(py), "more_body")?))
 }
 
+/// A key of ASGI's that is a bool, such as `more_body`.
 fn more(
     message: &Bound<'_, PyDict>,
     kind: &'static str,
@@ -193,7 +208,11 @@ fn zero_copy_send(message: &Bound<'_, PyDict>) -> PyResult<FileSend> {
     };
     let count = size(message, intern!(py, "count"), "count")?;
     let more = more(message, ZERO_COPY, names::more_body(py), "more_body")?;
-    Ok(FileSend::descriptor(ffi::duplicate(number)?, from, count, more))
+    let file = ffi::duplicate(number).map_err(|error| match error.raw_os_error() {
+        Some(libc::EBADF) => raise::misuse(Misuse::ClosedDescriptor { came: number }),
+        _ => error.into(),
+    })?;
+    Ok(FileSend::descriptor(file, from, count, more))
 }
 
 fn descriptor_of<'py>(file: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -231,15 +250,28 @@ fn read_body(body: &Bound<'_, PyAny>) -> PyResult<Bytes> {
     }
     match other_bytes(body)? {
         Some(body) => Ok(Bytes::from(body)),
-        None => Err(wrong(BODY, "body", body, "bytes, a bytearray or a memoryview")),
+        None => Err(wrong(BODY, "body", body, "bytes, or an object with a buffer of them,")),
     }
 }
 
-fn wrong(message: &'static str, key: &'static str, came: &Bound<'_, PyAny>, due: &'static str) -> PyErr {
+pub(crate) fn wrong(
+    message: &'static str,
+    key: &'static str,
+    came: &Bound<'_, PyAny>,
+    due: &'static str,
+) -> PyErr {
     raise::misuse(Misuse::WrongType { message, key, came: type_name(came), due })
 }
 
-fn type_name(value: &Bound<'_, PyAny>) -> Excerpt {
+/// An int as it is written; Python writes no very long ones.
+fn digits(number: &Bound<'_, PyAny>) -> Excerpt {
+    match number.str() {
+        Ok(digits) => Excerpt::of(digits.to_string_lossy().as_bytes()),
+        Err(_) => Excerpt::of("of thousands of digits"),
+    }
+}
+
+pub(crate) fn type_name(value: &Bound<'_, PyAny>) -> Excerpt {
     match value.get_type().name() {
         Ok(name) => Excerpt::of(name.to_string_lossy().as_bytes()),
         Err(_) => Excerpt::of("an object"),

@@ -103,7 +103,7 @@ fn every_sentence_says_what_came_and_what_was_due() {
             Misuse::WrongType { message, key, came: came(), due: "int" },
             "`status` of `http.response.start` came as X; int was due",
         ),
-        (Misuse::BadStatus { came: 42 }, "status 42 came; 200 to 999 was due"),
+        (Misuse::BadStatus { came: came() }, "status X came; 200 to 999 was due"),
         (
             Misuse::InformationalStatus { came: 103 },
             "informational status 103 came; `http.response.start` sends the final one, 200 to 999",
@@ -111,6 +111,11 @@ fn every_sentence_says_what_came_and_what_was_due() {
         (
             Misuse::BadHeaderName { name: came() },
             "header name `X` came; letters, digits and any of !#$%&'*+-.^_`|~ were due",
+        ),
+        (Misuse::LongHeaderName { came: 9, max: 5 }, "a header name of 9 bytes came; at most 5 were due"),
+        (
+            Misuse::ClosedDescriptor { came: 9 },
+            "`file` of `http.response.zerocopysend` came as descriptor 9; one that is open was due",
         ),
         (Misuse::PseudoHeader { name: came() }, "pseudo-header `X` came; the server writes these itself"),
         (
