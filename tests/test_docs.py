@@ -20,7 +20,7 @@ from bridgehead.discovery import FILES
 from bridgehead.load.command import COMPARE
 from bridgehead.load.command import OPTIONS as LOAD
 from bridgehead.options import Option, Shape
-from bridgehead.worker import Patience
+from bridgehead.patience import Patience
 
 ROOT = Path(__file__).resolve().parent.parent
 WRITTEN = [
@@ -148,12 +148,14 @@ def test_the_backpressure_page_has_the_constants_of_the_exchange() -> None:
 
 def test_the_shutdown_page_divides_the_time_as_the_worker_does() -> None:
     page = text_of(ROOT / "docs" / "shutdown.md")
-    shares = re.findall(r"^\| (\d+) \| (\d+)[^|]* \| (\d+) \| (\d+) \|$", page, re.M)
-    assert len(shares) == 4
+    shares = re.findall(r"^\| (\d+) \| ([\d.]+)[^|]* \| ([\d.]+) \| ([\d.]+) \|$", page, re.M)
+    assert len(shares) == 5
     for whole, *parts in shares:
         patience = Patience.of(Config(timeout_graceful_shutdown=float(whole)))
-        assert [patience.requests, patience.cancelling, patience.lifespan] == [float(part) for part in parts]
-    assert f"That\nis {Patience.of(Config()).whole:g} s after the signal by default" in page
+        due = [patience.requests, patience.cancelling, patience.lifespan]
+        assert [round(part, 2) for part in due] == [float(part) for part in parts]
+        assert sum(due) == pytest.approx(max(float(whole), 1))
+    assert f"That\nis {Patience.of(Config()).longest:g} s after the signal by default" in page
 
 
 def test_the_configuration_page_names_the_files_an_application_is_found_in() -> None:

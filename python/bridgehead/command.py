@@ -20,7 +20,6 @@ from bridgehead.errors import StartError
 from bridgehead.loops import OwnLoop
 from bridgehead.server import HANDLED_SIGNALS, Server
 from bridgehead.server_config import Config
-from bridgehead.worker import Patience
 
 
 def run(settings: options.Config) -> int:
@@ -52,7 +51,7 @@ class CommandServer(Server):
         self._show_itself()
         # Not closed when serving ends: a thread that the application left behind may hold the exit, and a
         # second signal has to work until then.
-        patience = Patience.of(self.config).whole
+        patience = self._patience().longest
         self._control = Control(asyncio.get_running_loop(), self._told_by_control, patience)
         own_handlers.watch(HANDLED_SIGNALS, self._control.rearm, self._stop)
         try:

@@ -19,6 +19,7 @@ from bridgehead.errors import Interrupted, StartError, application_traceback
 
 _SCOPE_VERSIONS = {"version": "3.0", "spec_version": "2.0"}
 _LAST_STEPS = 0.5  # seconds for the application's call to return once it has said that it is done
+_LAST_MOMENT = 0.05  # of these, when the stop's time is over
 
 Message = MutableMapping[str, Any]
 
@@ -59,6 +60,11 @@ class Lifespan:
         self._changed = asyncio.Event()
         self._shutdown = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._end: float | None = None
+
+    def ends_by(self, end: float) -> None:
+        """The shutdown takes no longer, by the loop's clock, even if its own time is not over."""
+        self._end = end
 
     async def startup(self) -> None:
         """Run the application's startup; `StartError` if it must not be served."""
@@ -87,8 +93,9 @@ class Lifespan:
         self._rules.shut_down()
         self._changed.clear()
         self._shutdown.set()
-        await self._wait(self._deadlines.shutdown)
-        self._report_shutdown(self._task)
+        seconds = self._at_most(self._deadlines.shutdown)
+        await self._wait(seconds)
+        self._report_shutdown(self._task, seconds)
         await self._leave()
 
     def abandon(self) -> None:
@@ -102,13 +109,18 @@ class Lifespan:
         if self._task is not None:
             await asyncio.wait({self._task}, timeout=_LAST_STEPS)
 
-    def _report_shutdown(self, task: asyncio.Task[None]) -> None:
+    def _at_most(self, seconds: float) -> float:
+        if self._end is None:
+            return seconds
+        return min(seconds, max(self._end - asyncio.get_running_loop().time(), _LAST_MOMENT))
+
+    def _report_shutdown(self, task: asyncio.Task[None], seconds: float) -> None:
         if self._phase is _Phase.STOPPED:
             log.shutdown_complete()
         elif self._phase is _Phase.BROKEN:
             log.logger().error("Application shutdown failed. %s", self._message)
         elif not task.done():
-            log.logger().error("Application shutdown took longer than %g s.", self._deadlines.shutdown)
+            log.logger().error("Application shutdown took longer than %.3g s.", seconds)
         elif self._error is not None:
             log.logger().error("Application shutdown failed.", exc_info=self._error)
 
@@ -181,8 +193,9 @@ class Lifespan:
                 )
 
     async def _leave(self) -> None:
-        """Let the application's call end, or end it."""
+        """Let the application's call end, if it has said that it does; else end it."""
         assert self._task is not None
-        await asyncio.wait({self._task}, timeout=_LAST_STEPS)
+        if self._phase in (_Phase.STOPPED, _Phase.BROKEN, _Phase.REFUSED):
+            await asyncio.wait({self._task}, timeout=self._at_most(_LAST_STEPS))
         if self._task.cancel():
-            await asyncio.wait({self._task}, timeout=_LAST_STEPS)
+            await asyncio.wait({self._task}, timeout=self._at_most(_LAST_STEPS))

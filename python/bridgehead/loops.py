@@ -20,6 +20,7 @@ T = TypeVar("T")
 
 _CAN_FUSE = sys.platform == "linux"  # epoll, and what /proc tells of it
 _LEFT_TASKS = 1.0  # seconds for tasks that the application left running
+_LAST_MOMENT = 0.05  # of these, when the stop's time is over
 
 
 class OwnLoop:
@@ -35,6 +36,11 @@ class OwnLoop:
             self.selector = _new_selector()
             loop = asyncio.SelectorEventLoop(self.selector)
         self.loop = loop or asyncio.new_event_loop()
+        self._end: float | None = None
+
+    def ends_by(self, end: float) -> None:
+        """By the loop's clock."""
+        self._end = end
 
     def run(self, main: Coroutine[Any, Any, T]) -> T:
         """Run it to its end, and close the loop."""
@@ -42,7 +48,8 @@ class OwnLoop:
             asyncio.set_event_loop(self.loop)
             return self.loop.run_until_complete(main)
         finally:
-            _close(self.loop)
+            left = _LEFT_TASKS if self._end is None else self._end - self.loop.time()
+            _close(self.loop, min(max(left, _LAST_MOMENT), _LEFT_TASKS))
 
 
 def _new_selector() -> "FusedSelector":
@@ -71,14 +78,14 @@ def _uvloop(wanted: str) -> asyncio.AbstractEventLoop | None:
     return uvloop.new_event_loop()
 
 
-def _close(loop: asyncio.AbstractEventLoop) -> None:
-    """End what the application left running, as `asyncio.run` does."""
+def _close(loop: asyncio.AbstractEventLoop, seconds: float) -> None:
+    """End what the application left running, as `asyncio.run` does, and wait for it no longer than so."""
     try:
         left = asyncio.all_tasks(loop)
         for task in left:
             task.cancel()
         if left:
-            loop.run_until_complete(asyncio.wait(left, timeout=_LEFT_TASKS))
+            loop.run_until_complete(asyncio.wait(left, timeout=seconds))
         loop.run_until_complete(loop.shutdown_asyncgens())
         loop.run_until_complete(loop.shutdown_default_executor())
     finally:

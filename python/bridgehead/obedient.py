@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from bridgehead.channel import Stage
 from bridgehead.command import CommandServer
 from bridgehead.parent import Parent
+from bridgehead.patience import Patience
 from bridgehead.server_config import Config
-from bridgehead.worker import Patience
 
 
 class Obedient(CommandServer):
@@ -22,6 +22,10 @@ class Obedient(CommandServer):
     def __init__(self, config: Config, parent: Parent) -> None:
         super().__init__(config)
         self._parent = parent
+
+    def _patience(self) -> Patience:
+        """Whoever saved a file is waiting for the requests, not for the rest."""
+        return Patience.short_for_requests(self.config)
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -38,6 +42,6 @@ class Obedient(CommandServer):
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """As any server, and say so before and after."""
-        self._parent.tell(Stage.STOPPING, within=Patience.of(self.config).whole)
+        self._parent.tell(Stage.STOPPING, within=self._patience().longest)
         await super().shutdown(sockets)
         self._parent.tell(Stage.OVER)

@@ -20,6 +20,7 @@ from bridgehead import forks, log, signal_wake
 from bridgehead.errors import EXIT_START_FAILED, Interrupted, StartError
 from bridgehead.lifespan import Lifespan
 from bridgehead.loops import OwnLoop
+from bridgehead.patience import Patience
 from bridgehead.server_config import Config
 from bridgehead.sockets import Bound, adopt, bind
 from bridgehead.task_trial import choose
@@ -187,19 +188,28 @@ class Server:
         """Let requests finish, and end the application."""
         self._begin()
         log.stopping()
+        patience = self._patience()
+        end = asyncio.get_running_loop().time() + patience.whole
+        if self._own is not None:
+            self._own.ends_by(end)
         for each in (*(bound.socket for bound in self._bound), *(sockets or ())):
             # Rust has its own; while ours are open, clients go on being let into the backlog.
             each.close()
         if self._worker is not None:
             if self.force_exit:
                 self._worker.hurry()
-            await self._worker.end()
+            await self._worker.end(patience)
             self._worker = None
         if self.force_exit:
             self.lifespan.abandon()
         else:
+            self.lifespan.ends_by(end)
             await self.lifespan.shutdown()
         self._close_sockets()
+
+    def _patience(self) -> Patience:
+        """How long the end may take."""
+        return Patience.of(self.config)
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

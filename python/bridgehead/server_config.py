@@ -18,7 +18,6 @@ from bridgehead import log
 from bridgehead.asgi import Application
 from bridgehead.lifespan import Deadlines, Lifespan
 from bridgehead.sockets import bind
-from bridgehead.worker import Patience
 
 
 class Config(options.Config):
@@ -97,5 +96,7 @@ class ServerLifespan(Lifespan):
 
     def __init__(self, config: Config) -> None:
         config.load()
-        deadlines = Deadlines(startup=config.timeout_lifespan_startup, shutdown=Patience.of(config).lifespan)
+        deadlines = Deadlines(
+            startup=config.timeout_lifespan_startup, shutdown=config.timeout_lifespan_shutdown
+        )
         super().__init__(config.loaded_app, config.lifespan, deadlines, contextvars.copy_context())

@@ -19,15 +19,12 @@ from bridgehead.asgi import Application, answer
 from bridgehead.config import Config
 from bridgehead.lifespan import Lifespan
 from bridgehead.loops import OwnLoop
+from bridgehead.patience import Patience
 from bridgehead.reports import Logs
 from bridgehead.sockets import Bound
 from bridgehead.task_trial import Chosen
 
 _FIRST_REQUEST = 15.0  # seconds, at least: the keep-alive time is for the next ones
-_CANCELLING = 2.0  # seconds for `finally` blocks, once requests are cancelled
-_CLOSING = 0.5  # of these, for whoever waits in `send()` once the connections are closed
-_SHARE = 0.7  # of a short shutdown, what requests get at least
-_MARGIN = 3.0  # seconds after which a shutdown that should be over is ended from outside the loop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,27 +56,6 @@ class Options:
     logs: Logs
     runtime: int | str
     request_task: Chosen | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
-    """A shutdown's time: requests first, then cancelling, then the lifespan."""
-
-    requests: float
-    cancelling: float
-    lifespan: float
-
-    @classmethod
-    def of(cls, config: Config) -> "Patience":
-        """25 s are 18, 2 and 5; a short time is mostly the requests'."""
-        whole, lifespan = config.timeout_graceful_shutdown, config.timeout_lifespan_shutdown
-        requests = max(whole - _CANCELLING - lifespan, whole * _SHARE)
-        return cls(requests=requests, cancelling=_CANCELLING, lifespan=lifespan)
-
-    @property
-    def whole(self) -> float:
-        """After this the loop must be held by something."""
-        return self.requests + self.cancelling + self.lifespan + _MARGIN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +96,6 @@ class Worker:
     """Serves an application on the running loop, from the moment it is made."""
 
     def __init__(self, application: Application, lifespan: Lifespan, config: Config, place: Place) -> None:
-        self._patience = Patience.of(config)
         self._loop = asyncio.get_running_loop()
         self._selector = place.own.selector if place.own is not None else None
         self._requests = _Waiting()
@@ -147,16 +122,16 @@ class Worker:
         """Wait no longer for requests."""
         self._requests.hurry()
 
-    async def end(self) -> None:
+    async def end(self, patience: Patience) -> None:
         """Let requests finish, then cancel them, then close what is left."""
         self.drain()
-        if not await self._requests.is_over(self._patience.requests, hurries=True):
+        if not await self._requests.is_over(patience.requests, hurries=True):
             if cancelled := self._network.cancel():
                 reason = "the exit was forced" if self._requests.hurried else "the shutdown's time is over"
                 log.logger().warning("Cancelled %d running requests: %s.", cancelled, reason)
-                await self._requests.is_over(self._patience.cancelling - _CLOSING)
+                await self._requests.is_over(patience.cancelling - patience.closing)
             self._network.abort()
-            if not await self._requests.is_over(_CLOSING):
+            if not await self._requests.is_over(patience.closing):
                 log.logger().error("%d requests did not end when cancelled.", self.running)
         self._close()
 

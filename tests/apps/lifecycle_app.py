@@ -354,3 +354,28 @@ async def quiet(scope: Scope, receive: Receive, send: Send) -> None:
 def ignores_interrupts() -> App:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     return app
+
+
+async def stops_slowly(scope: Scope, receive: Receive, send: Send) -> None:
+    """Its handlers refuse to be cancelled, and so does its lifespan."""
+    if scope["type"] != "lifespan":
+        await routes(scope, receive, send)
+        return
+    await receive()
+    await send({"type": "lifespan.startup.complete"})
+    await receive()
+    say("shutdown hangs")
+    await refuse_to_be_cancelled(scope, receive, send)
+
+
+async def ends_in_a_while(scope: Scope, receive: Receive, send: Send) -> None:
+    """Its shutdown takes longer than a lifespan's part of two seconds."""
+    if scope["type"] != "lifespan":
+        await routes(scope, receive, send)
+        return
+    await receive()
+    await send({"type": "lifespan.startup.complete"})
+    await receive()
+    await asyncio.sleep(1)
+    say("shutdown took a while")
+    await send({"type": "lifespan.shutdown.complete"})

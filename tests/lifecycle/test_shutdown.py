@@ -10,6 +10,7 @@ from signal import SIGCONT, SIGINT, SIGSTOP, SIGTERM, Signals
 
 import pytest
 from harness import UVICORN, Client, ClosedError, Server, request
+from harness.server import COMPLAINTS
 
 SIGNALS = [SIGTERM, SIGINT]
 
@@ -182,6 +183,38 @@ def test_a_handler_that_refuses_to_be_cancelled_does_not_hold_the_exit(loop: str
         server.signal(SIGTERM)
         server.wait_exit()
         assert "panicked" not in server.stderr
+
+
+@pytest.mark.skipif(UVICORN, reason="uvicorn waits for ever")
+@pytest.mark.parametrize("whole", [0, 1, 3])
+def test_a_stop_takes_no_longer_than_it_is_given_whatever_swallows_cancellations(
+    loop: str, whole: int
+) -> None:
+    with Server(
+        "lifecycle_app:stops_slowly",
+        "--loop",
+        loop,
+        "--timeout-graceful-shutdown",
+        str(whole),
+        allow=COMPLAINTS,
+    ) as server:
+        client = server.connect()
+        client.send(request("/stubborn"))
+        server.wait_line("app: stubborn began")
+        server.signal(SIGTERM)
+        # Unscaled the parts would be 7 s beside the requests', and the last steps two more.
+        assert server.wait_exit(7) == 0
+        assert "app: shutdown hangs" in server.stderr
+
+
+@pytest.mark.skipif(UVICORN, reason="uvicorn has no such time")
+def test_what_requests_do_not_need_of_a_short_stop_is_the_lifespans(loop: str) -> None:
+    with Server(
+        "lifecycle_app:ends_in_a_while", "--loop", loop, "--timeout-graceful-shutdown", "2"
+    ) as server:
+        server.ask("/hello")
+        server.stop()
+        assert "app: shutdown took a while" in server.stderr
 
 
 def test_tasks_left_behind_by_handlers_are_cancelled_and_nothing_is_destroyed(loop: str) -> None:
