@@ -47,7 +47,7 @@ matrix: cargo-test ## every test on every Python found
 frameworks: ## real frameworks answer as they do under uvicorn
 	@read -r version python < <(.ci/pythons); .ci/environment .venv-frameworks "$$python" test frameworks
 	@.ci/build .venv-frameworks
-	.venv-frameworks/bin/python -m pytest -n 2 --dist loadscope tests/matrix $(ARGS)
+	.venv-frameworks/bin/python -m pytest -n 2 --dist loadscope tests/matrix tests/published $(ARGS)
 
 .PHONY: cpython-tests
 cpython-tests: ## CPython's own tests of asyncio, in requests and with our task, on every Python found

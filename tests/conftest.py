@@ -28,7 +28,7 @@ MEETS_TASKS = ("asgi", "asyncio_fidelity", "bridge", "cpython")
 
 
 # Needs the frameworks, which `make frameworks` installs.
-collect_ignore = [] if importlib.util.find_spec("litestar") else ["matrix"]
+collect_ignore = [] if importlib.util.find_spec("litestar") else ["matrix", "published"]
 
 
 def pytest_configure(config: pytest.Config) -> None:
