@@ -93,6 +93,25 @@ format: environment ## write the format that `make check` wants
 wheel: environment ## the optimised wheel (LTO) for the default Python, into dist/
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(VENV)/bin/maturin build --release --locked --interpreter $(PYO3_PYTHON) --out dist
 
+.PHONY: bench bench-quick bench-environment
+bench: bench-environment ## the yardstick: every peer, every workload, in 25 minutes (ARGS=…), into target/bench.md
+	.venv-peers/bin/python loadtests/compare.py --output target/bench.md $(ARGS)
+
+bench-quick: bench-environment ## two peers, five workloads, in two minutes
+	.venv-peers/bin/python loadtests/compare.py --quick --rounds 3 --output target/bench-quick.md $(ARGS)
+
+# The release, and hyper alone.
+bench-environment: wheel
+	env -u PYO3_PYTHON cargo build --profile bench -p bridgehead-load --example bare --locked
+	@loadtests/environment
+
+.PHONY: load-soak drain
+load-soak: build ## ten minutes of load: memory, descriptors, tasks and p99 stay flat (ARGS='--hours 8')
+	$(VENV)/bin/python loadtests/soak.py $(ARGS)
+
+drain: build ## restarts under load lose nothing (ARGS='--restarts 20')
+	$(VENV)/bin/python loadtests/drain.py $(ARGS)
+
 .PHONY: settings
 settings: build ## write docs/settings.md from python/bridgehead/config.py
 	@mkdir -p target

@@ -1,233 +1,166 @@
-"""Measures Bridgehead beside its peers: `python loadtests/compare.py` prints a Markdown table.
+"""The yardstick: Bridgehead beside its peers, `python loadtests/compare.py` prints Markdown.
 
 Not a verdict: README.md beside this file says what the figures show and what they do not.
 Invariant: only one server runs at a time, each is measured in every round, and all are ended.
 """
 
 import argparse
-import importlib.metadata
-import importlib.util
 import os
-import platform
-import re
-import shutil
 import signal
-import socket
-import statistics
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
-from datetime import datetime
+from contextlib import ExitStack
+from itertools import groupby
 from pathlib import Path
 
-FOLDER = Path(__file__).resolve().parent
-APPS = {
-    "hello": "answers at once",
-    "reads": "awaits `receive()` first",
-    "asks": "asks another server over a socket first",
-}
-# One worker each, no access log (granian has none unless asked), the loop that each picks by itself.
-OPTIONS = {"bridgehead": ["--no-access-log"], "uvicorn": ["--no-access-log"], "granian": ["--interface=asgi"]}
-RUNTIMES = [(runtime, loop) for runtime in ("fused", "threaded") for loop in ("asyncio", "uvloop")]
-ALONGSIDE = ("uvloop", "httptools")
-START_SECONDS = 20.0
+import results
+import special
+from clients import burst, probe
+from machine import check_tools, noise, tell_machine
+from results import Burst, Measured, Row
+from servers import (
+    BARE,
+    COMMANDS,
+    CONTROL,
+    FOLDER,
+    HYPER,
+    NGINX,
+    PEERS,
+    RUNTIMES,
+    Server,
+    available,
+    nginx,
+    started,
+    upstream,
+)
+from workloads import WORKLOADS, Workload
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Burst:
-    """What one burst of load came to."""
-
-    cpu_per_answer: float  # microseconds, over all threads of the server
-    answers_per_second: float
-    errors: str
-
-
-@dataclass(slots=True)
-class Server:
-    """A running server: the root of its process tree, and where it listens."""
-
-    name: str
-    root: int
-    port: int
-    bursts: list[Burst] = field(default_factory=list)
-
-    def tree(self) -> list[int]:
-        """Its processes, parents first."""
-        found = [self.root]
-        for parent in found:
-            for children in Path(f"/proc/{parent}/task").glob("*/children"):
-                with suppress(OSError):
-                    found += map(int, children.read_text().split())
-        return found
-
-    def signal(self, number: signal.Signals) -> None:
-        """Sends it to each of them."""
-        for process in self.tree():
-            with suppress(ProcessLookupError):
-                os.kill(process, number)
-
-    def cpu(self) -> int:
-        """Nanoseconds that its threads have been on a core so far."""
-        total = 0
-        for process in self.tree():
-            for thread in Path(f"/proc/{process}/task").glob("*/schedstat"):
-                with suppress(OSError):
-                    total += int(thread.read_text().split()[0])
-        return total
+QUICK_PEERS = ["uvicorn", "granian"]
 
 
 def main() -> None:
-    """Measure each application on each server that is there."""
+    """Measure each workload on each server that is there."""
     options = read_options()
-    names = [name for name in OPTIONS if importlib.util.find_spec(name)]
+    check_tools("wrk", "h2load")
     cores = sorted(os.sched_getaffinity(0))
-    tell_machine(names, cores)
-    print(f"{options.connections} connections, {options.rounds} bursts of 1 s each.\n")
-    lines = [[name] for name in names if name != "bridgehead" or not options.runtimes]
-    if options.runtimes:
-        lines = [*by_runtime(), *lines]
+    workloads = [each for each in WORKLOADS if wanted(each, options)]
+    names = servers_of(options)
+    print(tell_machine([name for name in names if " " not in name], cores))
+    print(f"{options.rounds} bursts of {options.seconds} s each after one that warms up.")
+    print(f"Noise before: {noise(cores[0])}.\n", flush=True)
+    rows: list[Row] = []
     with upstream(cores[-1]):
-        for app in options.apps:
-            with ExitStack() as stack:
-                servers = [stack.enter_context(started(words, app, cores[0])) for words in lines]
-                measure(servers, cores[-1], options)
-                print(table(servers, f"`{app}`: {APPS[app]}"), flush=True)
-
-
-def by_runtime() -> list[list[str]]:
-    """Bridgehead in each runtime on each loop."""
-    return [["bridgehead", "--runtime", runtime, "--loop", loop] for runtime, loop in RUNTIMES]
-
-
-@contextmanager
-def upstream(core: int) -> Iterator[None]:
-    """The server that `apps:asks` asks, beside wrk."""
-    command = ["taskset", "--cpu-list", str(core), sys.executable, FOLDER / "upstream.py"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            os.environ["UPSTREAM_PORT"] = process.stdout.readline().strip()
-            yield
-        finally:
-            process.terminate()
+        for app, group in groupby(workloads, key=lambda each: each.app):
+            rows += measured(app, list(group), names, cores, options)
+        extras = special.all_tables(names, cores, options.rounds) if options.special else ""
+    report = "\n".join([results.summary(rows), *map(results.details, rows), extras])
+    print(report)
+    print(f"Noise after: {noise(cores[0])}; load average {os.getloadavg()[0]:.1f}.")
+    if options.output:
+        Path(options.output).write_text(report)
 
 
 def read_options() -> argparse.Namespace:
-    """What was asked for, on a machine that can do it."""
+    """What was asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=9, help="bursts for each server and application [9]")
-    parser.add_argument("--connections", type=int, default=64, help="connections of wrk [64]")
-    parser.add_argument("--apps", nargs="+", default=["hello", "reads"], choices=APPS, help="[hello reads]")
+    parser.add_argument("--quick", action="store_true", help="a few workloads and peers, in two minutes")
+    parser.add_argument("--rounds", type=int, default=4, help="bursts for each server and workload [4]")
+    parser.add_argument("--seconds", type=int, default=1, help="length of a burst [1]")
+    parser.add_argument("--servers", nargs="+", choices=[*COMMANDS, *RUNTIMES], help="[all]")
+    parser.add_argument("--only", default="", metavar="TEXT", help="the workloads with this in their names")
     parser.add_argument("--runtimes", action="store_true", help="bridgehead in each runtime on each loop")
+    parser.add_argument("--output", metavar="FILE", help="write the tables there, too")
     options = parser.parse_args()
-    check_tools()
+    options.special = not options.quick and not options.only
     return options
 
 
-def check_tools() -> None:
-    """End here if something is missing."""
-    if not shutil.which("wrk") or not Path("/proc/self/schedstat").exists():
-        sys.exit("needs Linux with /proc/PID/schedstat, and wrk")
+def wanted(workload: Workload, options: argparse.Namespace) -> bool:
+    """Whether it is among those that were asked for."""
+    return options.only in workload.name and (workload.quick or not options.quick)
 
 
-def tell_machine(names: list[str], cores: list[int]) -> None:
-    """Print what a figure is worth nothing without."""
-    processor = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
-    versions = {each: importlib.metadata.version(each) for each in (*names, *ALONGSIDE) if installed(each)}
-    print(f"{datetime.now():%Y-%m-%d %H:%M}, Linux {platform.release()}, Python {platform.python_version()},")
-    print(f"{processor[1] if processor else platform.machine()}, {os.cpu_count()} cores,", end=" ")
-    print(f"load average {os.getloadavg()[0]:.1f};")
-    print(", ".join(f"{each} {version}" for each, version in versions.items()) + ";")
-    print(f"server on core {cores[0]}, wrk on core {cores[-1]}.")
-    if cores[0] == cores[-1]:
-        print("Both share one core: only the CPU column means anything.")
-    native = importlib.util.find_spec("bridgehead._native")
-    if native and native.origin and Path(native.origin).is_relative_to(FOLDER.parent / "python"):
-        print("Bridgehead is loaded from the source tree: usually a quick build, not the release.")
+def servers_of(options: argparse.Namespace) -> list[str]:
+    """Those to measure, ours first; what is not installed is said."""
+    named = options.servers or ["bridgehead", CONTROL, *(QUICK_PEERS if options.quick else PEERS)]
+    named += [each for each in RUNTIMES if options.runtimes and each not in named]
+    there = available(named)
+    if missing := [name for name in named if name not in there]:
+        print(f"not installed, and left out: {', '.join(missing)}", file=sys.stderr)
+    return there
 
 
-def installed(name: str) -> bool:
-    """Whether there is such a distribution."""
-    with suppress(importlib.metadata.PackageNotFoundError):
-        return bool(importlib.metadata.version(name))
-    return False
+def measured(
+    app: str, workloads: list[Workload], names: list[str], cores: list[int], options: argparse.Namespace
+) -> list[Row]:
+    """The workloads of one application: its servers are started once."""
+    limits = [HYPER] if BARE.exists() else []
+    limits += [NGINX] if nginx() and not options.quick and any(each.nginx for each in workloads) else []
+    rows = [Row(workload, call_alone(workload, cores[0])) for workload in workloads]
+    with ExitStack() as stack:
+        servers: list[Server] = []
+        for name in [*names, *limits]:
+            try:
+                servers.append(stack.enter_context(started(name, app, cores[0])))
+            except RuntimeError as problem:
+                for row in rows:
+                    row.servers[name] = Measured(wrong=str(problem).replace("\n", " ").replace("|", "/"))
+        for row in rows:
+            print(f"{row.workload.name} …", file=sys.stderr, flush=True)
+            measure(row, servers, cores[-1], options)
+    return rows
 
 
-@contextmanager
-def started(words: list[str], app: str, core: int) -> Iterator[Server]:
-    """A server on one core, stopped by SIGSTOP until it is measured; a module, and its options if any."""
-    name, *given = words
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    words = [name, f"apps:{app}", f"--port={port}", "--log-level=warning", *OPTIONS[name], *given]
-    command = ["taskset", "--cpu-list", str(core), sys.executable, "-m", *words]
-    process = subprocess.Popen(command, cwd=FOLDER, stdout=subprocess.DEVNULL)
-    server = Server(" ".join([name, *given[1::2]]), process.pid, port)
-    try:
-        await_listening(process, port)
-        server.signal(signal.SIGSTOP)
-        yield server
-    finally:
-        left = server.tree()
-        server.signal(signal.SIGCONT)
-        process.terminate()
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(5)
-        for each in left:
-            with suppress(ProcessLookupError):
-                os.kill(each, signal.SIGKILL)
-        process.wait()
-
-
-def await_listening(process: subprocess.Popen[bytes], port: int) -> None:
-    """Until it takes a connection; one that does not is the end."""
-    deadline = time.monotonic() + START_SECONDS
-    while process.poll() is None and time.monotonic() < deadline:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
-        time.sleep(0.05)
-    sys.exit(f"{' '.join(map(str, process.args))} did not start")  # type: ignore[arg-type]
-
-
-def measure(servers: list[Server], core: int, options: argparse.Namespace) -> None:
+def measure(row: Row, servers: list[Server], core: int, options: argparse.Namespace) -> None:
     """Bursts in turn, so that what the machine does besides meets all; the first of each warms up."""
+    asked = [server for server in servers if path_of(server.name, row.workload) is not None]
+    for server in asked:
+        row.servers[server.name] = Measured()
     for number in range(options.rounds + 1):
-        for server in servers:
-            server.signal(signal.SIGCONT)
-            burst = load(server, core, options.connections)
-            server.signal(signal.SIGSTOP)
-            server.bursts += [burst] if number else []
+        # Whoever is always first meets another machine than who comes after.
+        for server in asked if number % 2 else asked[::-1]:
+            found = row.servers[server.name]
+            if not found.wrong:
+                server.signal(signal.SIGCONT)
+                one = ask(server, row.workload, core, options.seconds, found)
+                server.signal(signal.SIGSTOP)
+                found.bursts += [one] if number and one else []
 
 
-def load(server: Server, core: int, connections: int) -> Burst:
-    """One second of wrk, and what it cost the server."""
-    url = f"http://127.0.0.1:{server.port}/"
-    command = ["taskset", "--cpu-list", str(core), "wrk", "-t1", f"-c{connections}", "-d1s", url]
+def ask(server: Server, workload: Workload, core: int, seconds: int, found: Measured) -> Burst | None:
+    """One burst, and what it cost; what is wrong is noted, and ends the measurement of this server."""
+    path = path_of(server.name, workload)
+    assert path is not None
+    found.wrong = probe(server.port, path, workload)
+    if found.wrong:
+        return None
     before = server.cpu()
-    said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    try:
+        came = burst(server.port, path, workload, core, seconds)
+    except RuntimeError as problem:
+        found.wrong = " ".join(str(problem).split())
+        return None
     spent = server.cpu() - before
-    count, rate = re.search(r"(\d+) requests in", said), re.search(r"Requests/sec:\s*([\d.]+)", said)
-    if count is None or rate is None or count[1] == "0":
-        sys.exit(f"{server.name} answered nothing:\n{said}")
-    errors = "; ".join(re.findall(r"(?:Non-2xx|Socket errors).*", said))
-    cost = spent / int(count[1]) / 1000
-    return Burst(cpu_per_answer=cost, answers_per_second=float(rate[1]), errors=errors)
+    found.wrong = came.wrong or ("" if came.answers else "no answer")
+    if found.wrong:
+        return None
+    found.memory = server.memory()
+    return Burst(cpu=spent / came.answers / 1000, rate=came.rate, p50=came.p50, p99=came.p99)
 
 
-def table(servers: list[Server], title: str) -> str:
-    """Medians over the bursts, as Markdown."""
-    head = "| server | CPU µs per answer | least to most | answers per second |"
-    lines = [f"**{title}**", "", head, "|---|---|---|---|"]
-    for server in servers:
-        costs = [burst.cpu_per_answer for burst in server.bursts]
-        rate = statistics.median(burst.answers_per_second for burst in server.bursts)
-        cost = f"{statistics.median(costs):.1f} | {min(costs):.1f} to {max(costs):.1f}"
-        lines.append(f"| {server.name} | {cost} | {rate:,.0f} |")
-    complaints = {f"{each.name}: {burst.errors}" for each in servers for burst in each.bursts if burst.errors}
-    return "\n".join([*lines, *sorted(complaints), ""])
+def path_of(name: str, workload: Workload) -> str | None:
+    """What this server is asked for; None: it is not asked."""
+    return {HYPER: workload.limit, NGINX: workload.nginx}.get(name, workload.path)
+
+
+def call_alone(workload: Workload, core: int) -> float | None:
+    """Microseconds of a core for the application without a server."""
+    words = [workload.app, str(workload.concurrency), workload.path, workload.body.decode()]
+    command = ["taskset", "--cpu-list", str(core), sys.executable, str(FOLDER / "alone.py"), *words]
+    done = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, check=False)
+    if done.returncode:
+        print(done.stderr[-500:], file=sys.stderr)
+    return float(done.stdout) if done.returncode == 0 else None
 
 
 if __name__ == "__main__":

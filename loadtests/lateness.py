@@ -6,7 +6,6 @@ Invariant: only one server runs at a time, each is measured in every round, and 
 """
 
 import argparse
-import importlib.util
 import json
 import os
 import signal
@@ -16,10 +15,11 @@ import time
 import urllib.request
 from contextlib import ExitStack
 
-from compare import Server, by_runtime, check_tools, started, tell_machine
+from machine import check_tools, tell_machine
+from servers import RUNTIMES, Server, available, started
 
 CONNECTIONS = (64, 256)
-PEERS = ("uvicorn",)
+PEERS = ["uvicorn"]
 SETTLES = 0.1  # seconds: by then the sleep that the stop has made late is noted, and forgotten
 
 
@@ -29,14 +29,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9, help="bursts for each server [9]")
     parser.add_argument("--seconds", type=float, default=2.0, help="length of a burst [2]")
     options = parser.parse_args()
-    check_tools()
+    check_tools("wrk")
     cores = sorted(os.sched_getaffinity(0))
-    tell_machine(["bridgehead", *filter(importlib.util.find_spec, PEERS)], cores)
+    names = available([*RUNTIMES, *PEERS])
+    print(tell_machine(["bridgehead", *available(PEERS)], cores))
     print(f"{options.rounds} bursts of {options.seconds} s each.\n")
-    lines = [*by_runtime(), *([each] for each in PEERS if importlib.util.find_spec(each))]
     for connections in CONNECTIONS:
         with ExitStack() as stack:
-            servers = [stack.enter_context(started(words, "ticks", cores[0])) for words in lines]
+            servers = [stack.enter_context(started(name, "apps:ticks", cores[0])) for name in names]
             found: dict[str, list[float]] = {server.name: [] for server in servers}
             for number in range(options.rounds + 1):
                 for server in servers:
@@ -54,10 +54,12 @@ def burst(server: Server, core: int, connections: int, seconds: float) -> float:
     ask(f"{url}late")
     command = ["taskset", "--cpu-list", str(core), "wrk", "-t1", f"-c{connections}", "-d1h", url]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as load:
-        time.sleep(seconds)
-        # Asked for while it is busy: what comes afterwards is another time.
-        late = sorted(ask(f"{url}late"))
-        load.kill()
+        try:
+            time.sleep(seconds)
+            # Asked for while it is busy: what comes afterwards is another time.
+            late = sorted(ask(f"{url}late"))
+        finally:
+            load.kill()
     server.signal(signal.SIGSTOP)
     return late[int(len(late) * 0.99)] * 1000
 

@@ -206,7 +206,7 @@ def test_every_file_function_and_test_named_exists(page: Path) -> None:
     text = text_of(page)
     code = "\n".join(text_of(path) for path in SOURCES)
     tests = "\n".join(text_of(path) for path in [*ROOT.glob("crates/**/*.rs"), *ROOT.glob("tests/**/*.py")])
-    names = {path.name for path in [*ROOT.glob("crates/*/src/*.rs"), *ROOT.glob("*/**/*.py")]}
+    names = {path.name for path in [*ROOT.glob("crates/*/*/*.rs"), *ROOT.glob("*/**/*.py")]}
     for file in re.findall(r"`(?:[\w-]+/)*(\w+\.(?:rs|py))\b", text):
         assert file in names or file == "file.py" or file in {Path(each).name for each in FILES}, file
     for place, name in re.findall(r"`(\w+)::(\w+)`", text):

@@ -46,6 +46,8 @@ class ServerProcess(Served):
         self._command = [sys.executable, "-m", "bridgehead", target, *flags_of(options)]
         self._environment = _inherited() | {"PYTHONUNBUFFERED": "1"} | dict(env or {})
         self._cwd = cwd
+        # A socket that somebody has opened for it.
+        self._descriptors = [int(options["fd"])] if options.get("fd") is not None else []
         self._process: subprocess.Popen[bytes] | None = None
         self._readers: list[threading.Thread] = []
 
@@ -89,6 +91,7 @@ class ServerProcess(Served):
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
+            pass_fds=self._descriptors,
         )
         for stream in (self._process.stdout, self._process.stderr):
             assert stream is not None

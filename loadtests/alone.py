@@ -1,0 +1,90 @@
+"""The Python call alone: `python alone.py APP CONCURRENCY PATH BODY` prints what one costs, in µs of a core.
+
+Not a server: the application is called in a loop, with a `receive` and a `send` that do nothing. What a
+server costs is what is left of its figure.
+
+Invariant: the loop is the one that the servers run on.
+"""
+
+import asyncio
+import importlib
+import resource
+import sys
+
+import uvloop
+
+SECONDS = 1.0
+_BATCH = 64
+
+
+async def send(message):
+    """Nothing is done with it."""
+
+
+def receive_of(body):
+    """A `receive` that has the whole body."""
+    message = {"type": "http.request", "body": body, "more_body": False}
+
+    async def receive():
+        return message
+
+    return receive
+
+
+def scope_of(method, target, content_type):
+    """What a server makes of the head of a request by wrk."""
+    path, _, query = target.partition("?")
+    headers = [(b"host", b"127.0.0.1:8000"), (b"content-type", content_type)]
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.4"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": query.encode(),
+        "root_path": "",
+        "headers": headers,
+        "client": ("127.0.0.1", 50000),
+        "server": ("127.0.0.1", 8000),
+        "state": {},
+    }
+
+
+async def measure(app, concurrency, scope, body):
+    """Microseconds of a core for each call."""
+    receive = receive_of(body)
+
+    async def calls(number):
+        for _ in range(number):
+            # Frameworks write into a scope.
+            await app(dict(scope), receive, send)
+
+    async def batch():
+        if concurrency == 1:
+            await calls(_BATCH)
+        else:
+            await asyncio.gather(*(calls(4) for _ in range(concurrency)))
+        return _BATCH if concurrency == 1 else 4 * concurrency
+
+    await batch()
+    done, before = 0, spent()
+    deadline = asyncio.get_running_loop().time() + SECONDS
+    while asyncio.get_running_loop().time() < deadline:
+        done += await batch()
+    return (spent() - before) / done * 1e6
+
+
+def spent():
+    """Seconds of a core, of all threads."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+if __name__ == "__main__":
+    module, _, name = sys.argv[1].partition(":")
+    app = getattr(importlib.import_module(module), name)
+    sent = sys.argv[4].encode()
+    scope = scope_of("POST" if sent else "GET", sys.argv[3], b"application/json")
+    print(uvloop.run(measure(app, int(sys.argv[2]), scope, sent)))

@@ -1,0 +1,94 @@
+"""Restarts under load: no request may be lost, run twice or cut. `python loadtests/drain.py`.
+
+A socket stays open here; server after server takes it over by `--fd`. The next one serves before the last
+is told to end by SIGTERM, so whoever connects is answered throughout.
+
+Not a test of a supervisor: it shows what one server does to its requests when it ends.
+
+Invariant: exit code 0 only if the promise of `bridgehead.testing` was kept, nobody was refused a
+connection, and every server ended well.
+"""
+
+import argparse
+import os
+import socket
+import sys
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from bridgehead.load import LoadOptions, Running, plan_of
+from bridgehead.testing import Canary, Folder, Outcome, Report, ServerProcess, Verdict
+
+FOLDER = Path(__file__).resolve().parent
+CANARIES = ("/canary", "/canary?wait=0.05", "/canary?wait=0.01&pieces=4", "/canary?wait=0.5")
+
+
+def main() -> None:
+    """Run, compare, judge."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--restarts", type=int, default=5, help="[5]")
+    parser.add_argument("--rate", type=float, default=200.0, help="requests a second beside the canary [200]")
+    parser.add_argument("--canary-rate", type=float, default=50.0, help="requests of the canary [50]")
+    parser.add_argument("option", nargs="*", help="of the server: runtime=fused loop=uvloop")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        report, verdict = run(options, Folder(Path(folder) / "ledger"))
+    sys.exit(tell(report, verdict))
+
+
+def run(options: argparse.Namespace, ledger: Folder) -> tuple[Report, Verdict]:
+    """Restart while it is asked."""
+    told = dict(each.split("=", 1) for each in options.option)
+    with ExitStack() as held:
+        listener = held.enter_context(socket.create_server(("127.0.0.1", 0), backlog=1024))
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        # Each has a descriptor of its own, for whoever is given one closes it.
+        server = start(listener, ledger, told)
+        plan = plan_of(LoadOptions(url=f"{url}/items", rate=options.rate, connections=50, duration=3600.0))
+        loading = held.enter_context(Running(plan))
+        canary = held.enter_context(Canary(url, CANARIES, ledger=ledger, rate=options.canary_rate))
+        for number in range(options.restarts):
+            time.sleep(1)
+            following = start(listener, ledger, told)
+            began = time.monotonic()
+            server.__exit__(None, None, None)
+            print(f"restart {number + 1}: the last one ended in {time.monotonic() - began:.2f} s", flush=True)
+            server = following
+        time.sleep(1)
+        loading.stop()
+        verdict = canary.check()
+        server.__exit__(None, None, None)
+        return loading.report(), verdict
+
+
+def start(listener: socket.socket, ledger: Folder, told: dict[str, str]) -> ServerProcess:
+    """One more server on the same socket."""
+    descriptor = os.dup(listener.fileno())
+    try:
+        return ServerProcess("shop:app", cwd=FOLDER, env=ledger.env, fd=descriptor, **told).__enter__()
+    finally:
+        os.close(descriptor)
+
+
+def tell(report: Report, verdict: Verdict) -> bool:
+    """Print what came; whether anything was wrong."""
+    outcomes = ", ".join(f"{number} × {outcome.value}" for outcome, number in verdict.outcomes.items())
+    print(f"canary: {verdict.sent} requests: {outcomes}")
+    kinds = ", ".join(f"{kind}: {number}" for kind, number in report.errors_by_kind.items())
+    print(f"load: {report.requests} requests, {report.errors} without an answer ({kinds or 'none'})")
+    for each in verdict.violations:
+        print(f"broken: {each}")
+    if verdict.unended:
+        print(f"begun and never ended: {len(verdict.unended)}")
+    refused = verdict.outcomes.get(Outcome.UNREACHED, 0)
+    # A connection that was kept may be closed as a request is on its way: nothing has begun then.
+    lost = report.errors - report.errors_by_kind.get("closed", 0) - report.errors_by_kind.get("reset", 0)
+    is_bad = bool(verdict.violations or verdict.unended or refused or lost)
+    print("broken" if is_bad else "kept: nothing was lost, run twice, or cut")
+    return is_bad
+
+
+if __name__ == "__main__":
+    main()

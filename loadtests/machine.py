@@ -1,0 +1,79 @@
+"""The machine that figures are from, and how much else it does.
+
+Not a benchmark of it.
+
+Invariant: what a figure is worth nothing without is printed with it.
+"""
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import re
+import resource
+import shutil
+import statistics
+import sys
+import time
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+ALONGSIDE = ("uvloop", "httptools", "zttp", "starlette", "fastapi")
+_SPIN = 200_000
+_SPINS = 50
+
+
+def check_tools(*tools: str) -> None:
+    """End here if something is missing."""
+    missing = [each for each in ("taskset", *tools) if not shutil.which(each)]
+    if missing or not Path("/proc/self/schedstat").exists():
+        sys.exit(f"needs Linux with /proc/PID/schedstat{''.join(f', {each}' for each in missing)}")
+    # 1024 connections, and the server's are not ours.
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def tell_machine(names: list[str], cores: list[int]) -> str:
+    """Everything that a table is to be read with."""
+    found = re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())
+    processor = found[1] if found else platform.machine()
+    versions = {each: importlib.metadata.version(each) for each in (*names, *ALONGSIDE) if installed(each)}
+    lines = [
+        f"{datetime.now():%Y-%m-%d %H:%M}, Linux {platform.release()}, Python {platform.python_version()},",
+        f"{processor}, {os.cpu_count()} cores, load average {os.getloadavg()[0]:.1f};",
+        ", ".join(f"{each} {version}" for each, version in versions.items()) + ";",
+        f"server on core {cores[0]}, client on core {cores[-1]}.",
+    ]
+    if cores[0] == cores[-1]:
+        lines.append("Both share one core: only the CPU column means anything.")
+    native = importlib.util.find_spec("bridgehead._native")
+    if native and native.origin and Path(native.origin).is_relative_to(FOLDER.parent / "python"):
+        lines.append("Bridgehead is loaded from the source tree: usually a quick build, not the release.")
+    return "\n".join(lines)
+
+
+def installed(name: str) -> bool:
+    """Whether there is such a distribution."""
+    with suppress(importlib.metadata.PackageNotFoundError):
+        return bool(importlib.metadata.version(name))
+    return False
+
+
+def noise(core: int) -> str:
+    """How much longer than usual the same work takes on a core where nothing of ours runs."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {core})
+    times = sorted(_spin() for _ in range(_SPINS))
+    os.sched_setaffinity(0, before)
+    median = statistics.median(times)
+    slow, worst = times[int(0.9 * _SPINS)] / median - 1, times[-1] / median - 1
+    return f"work on core {core} takes {slow:.0%} longer than the median 1 time in 10, {worst:.0%} at worst"
+
+
+def _spin() -> float:
+    began = time.perf_counter()
+    for _ in range(_SPIN):
+        pass
+    return time.perf_counter() - began

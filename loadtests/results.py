@@ -1,0 +1,140 @@
+"""What was measured, and the Markdown that shows it.
+
+Not a verdict: README.md says how a number is read.
+
+Invariant: a server that answered wrongly has no figure.
+"""
+
+import statistics
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from servers import CONTROL, HYPER, NGINX
+from workloads import LATER, Workload
+
+OURS = "bridgehead"
+ALONE = "the Python call alone"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Burst:
+    """One burst: microseconds of a core for each answer, answers a second, latencies in seconds."""
+
+    cpu: float
+    rate: float
+    p50: float | None
+    p99: float | None
+
+
+@dataclass(slots=True)
+class Measured:
+    """One server under one workload."""
+
+    bursts: list[Burst] = field(default_factory=list)
+    memory: float = 0.0
+    wrong: str = ""
+
+    @property
+    def cpu(self) -> float:
+        """The median."""
+        return statistics.median(burst.cpu for burst in self.bursts)
+
+    @property
+    def rate(self) -> float:
+        """The median."""
+        return statistics.median(burst.rate for burst in self.bursts)
+
+    def late(self, name: str) -> float | None:
+        """The median of `p50` or `p99`, if its client tells it."""
+        values = [value for burst in self.bursts if (value := getattr(burst, name)) is not None]
+        return statistics.median(values) if values else None
+
+
+@dataclass(slots=True)
+class Row:
+    """All servers under one workload, and the Python call."""
+
+    workload: Workload
+    call: float | None = None
+    servers: dict[str, Measured] = field(default_factory=dict)
+
+    def good(self) -> dict[str, Measured]:
+        """Those that have figures."""
+        return {name: each for name, each in self.servers.items() if each.bursts and not each.wrong}
+
+    @property
+    def limit(self) -> float | None:
+        """What hyper and the Python call come to."""
+        hyper = self.good().get(HYPER)
+        return hyper.cpu + self.call if hyper and self.call is not None else None
+
+    @property
+    def best_peer(self) -> str | None:
+        """The one that costs least."""
+        peers = {
+            name: each
+            for name, each in self.good().items()
+            if not name.startswith(OURS) and name not in (HYPER, NGINX)
+        }
+        return min(peers, key=lambda name: peers[name].cpu, default=None)
+
+
+def summary(rows: Iterable[Row]) -> str:
+    """A line for each workload."""
+    ours = ("workload", "Bridgehead, µs", "again")
+    others = ("best peer, µs", "/ peer", "limit, µs", "/ limit", "p99 / peer")
+    lines = [f"| {' | '.join([*ours, *others])} |", "|---|---|---|---|---|---|---|---|"]
+    lines += [_summed(row) for row in rows if OURS in row.good()]
+    return "\n".join([*lines, "", f"Skipped until they exist: {', '.join(LATER)}.", ""])
+
+
+def _summed(row: Row) -> str:
+    good = row.good()
+    ours, control = good[OURS], good.get(CONTROL)
+    peer = good[row.best_peer] if row.best_peer else None
+    p99s = ours.late("p99"), peer.late("p99") if peer else None
+    cells = [
+        row.workload.name,
+        f"{ours.cpu:.1f}",
+        f"{control.cpu / ours.cpu - 1:+.0%}" if control else "",
+        f"{peer.cpu:.1f} ({row.best_peer})" if peer else "",
+        f"**{ours.cpu / peer.cpu:.2f}**" if peer else "",
+        f"{row.limit:.1f}" if row.limit else "",
+        f"{ours.cpu / row.limit:.2f}" if row.limit else "",
+        f"{p99s[0] / p99s[1]:.2f}" if p99s[0] and p99s[1] else "",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def details(row: Row) -> str:
+    """A table of one workload."""
+    head = "| server | CPU µs per answer | least to most | answers a second | p50 | p99 | MiB |"
+    lines = [f"### {row.workload.name}", "", head, "|---|---|---|---|---|---|---|"]
+    lines += _lines(row)
+    return "\n".join([*lines, ""])
+
+
+def _lines(row: Row) -> Iterator[str]:
+    # Those without a figure last.
+    for name, each in sorted(row.servers.items(), key=lambda pair: bool(pair[1].wrong)):
+        if each.wrong or not each.bursts:
+            yield f"| {name} | refused: {each.wrong or 'not measured'} | | | | | |"
+            continue
+        costs = [burst.cpu for burst in each.bursts]
+        cells = [
+            name,
+            f"{each.cpu:.1f}",
+            f"{min(costs):.1f} to {max(costs):.1f}",
+            f"{each.rate:,.0f}",
+            *(_milliseconds(each.late(which)) for which in ("p50", "p99")),
+            f"{each.memory:.0f}",
+        ]
+        yield f"| {' | '.join(cells)} |"
+    if row.call is not None:
+        yield f"| {ALONE} | {row.call:.1f} | | | | | |"
+    if row.limit is not None:
+        yield f"| limit: hyper and the call | {row.limit:.1f} | | | | | |"
+
+
+def _milliseconds(seconds: float | None) -> str:
+    return "" if seconds is None else f"{seconds * 1000:.2f} ms"

@@ -1,0 +1,214 @@
+"""The servers: how each is started, what it costs, how it is stopped meanwhile and ended.
+
+Not what they are asked (`workloads.py`).
+
+Invariant: whatever was started is ended, all of its processes, and only one server runs at a time.
+"""
+
+import importlib.util
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+FOLDER = Path(__file__).resolve().parent
+START_SECONDS = 20.0
+# Of `cargo build --profile bench -p bridgehead-load --example bare`.
+BARE = FOLDER.parent / "target" / "release" / "examples" / "bare"
+HYPER, NGINX = "hyper alone", "nginx"
+OURS = ["-m", "bridgehead", "{app}", "--port={port}", "--log-level=warning", "--no-access-log"]
+UVICORN = [
+    "-m",
+    "uvicorn",
+    "{app}",
+    "--port={port}",
+    "--log-level=warning",
+    "--no-access-log",
+    "--loop=uvloop",
+]
+# The words after `python`. One worker each and no access log; the loop is uvloop where there is a choice.
+COMMANDS: dict[str, list[str]] = {
+    "bridgehead": OURS,
+    "bridgehead again": OURS,
+    "uvicorn": [*UVICORN, "--http=httptools"],
+    "uvicorn zttp": [*UVICORN, "--http=zttp"],
+    "granian": ["-m", "granian", "{app}", "--port={port}", "--log-level=warning", "--interface=asgi"],
+    "hypercorn": [
+        *("-m", "hypercorn"),
+        "--bind=127.0.0.1:{port}",
+        "--worker-class=uvloop",
+        "--log-level=warning",
+        "{app}",
+    ],
+    "gunicorn": [
+        *("-m", "gunicorn", "--worker-class=asgi", "--workers=1", "--asgi-loop=uvloop"),
+        *("--bind=127.0.0.1:{port}", "--log-level=warning", "{app}"),
+    ],
+    # Without a module that runs.
+    "fastpysgi": ["-c", "from fastpysgi import run_from_cli as run; run()", "{app}", "-p{port}", "-l2"],
+    "socketify": ["-m", "socketify", "{app}", "--port", "{port}", "--disable-listen-log", "true"],
+}
+CONTROL = "bridgehead again"
+PEERS = [name for name in COMMANDS if not name.startswith("bridgehead")]
+RUNTIMES = {
+    f"bridgehead {runtime} {loop}": [*OURS, f"--runtime={runtime}", f"--loop={loop}"]
+    for runtime in ("fused", "threaded")
+    for loop in ("asyncio", "uvloop")
+}
+_NGINX = """
+daemon off; worker_processes 1; pid {folder}/pid; error_log stderr;
+events {{ worker_connections 4096; }}
+http {{
+    access_log off; sendfile on; tcp_nodelay on; keepalive_requests 1000000000;
+    client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};
+    uwsgi_temp_path {folder}; scgi_temp_path {folder};
+    server {{
+        listen 127.0.0.1:{port} backlog=4096; root {folder};
+        location = / {{ default_type text/plain; return 200 hello; }}
+    }}
+}}
+"""
+
+
+@dataclass(slots=True)
+class Server:
+    """A running server: the root of its process tree, and where it listens."""
+
+    name: str
+    root: int
+    port: int
+    began: float = field(default_factory=time.monotonic)
+
+    def tree(self) -> list[int]:
+        """Its processes, parents first."""
+        found = [self.root]
+        for parent in found:
+            for children in Path(f"/proc/{parent}/task").glob("*/children"):
+                with suppress(OSError):
+                    found += map(int, children.read_text().split())
+        return found
+
+    def signal(self, number: signal.Signals) -> None:
+        """Sends it to each of them."""
+        for process in self.tree():
+            with suppress(ProcessLookupError):
+                os.kill(process, number)
+
+    def cpu(self) -> int:
+        """Nanoseconds that its threads have been on a core so far."""
+        total = 0
+        for process in self.tree():
+            for thread in Path(f"/proc/{process}/task").glob("*/schedstat"):
+                with suppress(OSError):
+                    total += int(thread.read_text().split()[0])
+        return total
+
+    def memory(self) -> float:
+        """MiB that its processes have resident, each counted whole."""
+        pages = 0
+        for process in self.tree():
+            with suppress(OSError):
+                pages += int(Path(f"/proc/{process}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def available(names: list[str]) -> list[str]:
+    """Those that are installed."""
+    return [name for name in names if all(map(importlib.util.find_spec, packages_of(name)))]
+
+
+def packages_of(name: str) -> list[str]:
+    """What has to be installed for it."""
+    return ["bridgehead"] if name.startswith("bridgehead") else name.split()
+
+
+@contextmanager
+def started(name: str, app: str, core: int) -> Iterator[Server]:
+    """A server on one core, stopped by SIGSTOP until it is measured."""
+    port = free_port()
+    with tempfile.TemporaryDirectory() as folder:
+        command = command_of(name, app, port, Path(folder))
+        on_core = ["taskset", "--cpu-list", str(core), *command]
+        # A file, for nobody reads a pipe meanwhile.
+        said = Path(folder) / "stderr"
+        with said.open("wb") as stderr:
+            process = subprocess.Popen(on_core, cwd=FOLDER, stdout=subprocess.DEVNULL, stderr=stderr)
+        server = Server(name, process.pid, port)
+        try:
+            await_listening(process, port, said)
+            server.signal(signal.SIGSTOP)
+            yield server
+        finally:
+            end(server, process)
+
+
+def command_of(name: str, app: str, port: int, folder: Path) -> list[str]:
+    """What starts it."""
+    if name == HYPER:
+        return [str(BARE), str(port)]
+    if name == NGINX:
+        (folder / "10k").write_bytes(b"x" * 10_240)
+        (folder / "1m").write_bytes(b"x" * 1_048_576)
+        (folder / "conf").write_text(_NGINX.format(folder=folder, port=port))
+        # Its workers have another user's rights when root has started it.
+        folder.chmod(0o755)
+        return [nginx(), "-e", "stderr", "-p", str(folder), "-c", str(folder / "conf")]
+    words = (COMMANDS | RUNTIMES)[name]
+    return [sys.executable, *(each.format(app=app, port=port) for each in words)]
+
+
+def nginx() -> str:
+    """Where it is; nothing, if it is not."""
+    return os.environ.get("NGINX") or shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin") or ""
+
+
+def free_port() -> int:
+    """One that nobody has at the moment."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port: int = free.getsockname()[1]
+    return port
+
+
+def await_listening(process: subprocess.Popen[bytes], port: int, said: Path) -> None:
+    """Until it takes a connection; one that does not is an error that says what it said."""
+    deadline = time.monotonic() + START_SECONDS
+    while process.poll() is None and time.monotonic() < deadline:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+            return
+        time.sleep(0.005)
+    process.kill()
+    raise RuntimeError(f"did not start: {said.read_text(errors='replace').strip()[-300:]}")
+
+
+def end(server: Server, process: subprocess.Popen[bytes]) -> None:
+    """All of its processes."""
+    left = server.tree()
+    server.signal(signal.SIGCONT)
+    process.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(2)
+    for each in left:
+        with suppress(ProcessLookupError):
+            os.kill(each, signal.SIGKILL)
+    process.wait()
+
+
+@contextmanager
+def upstream(core: int) -> Iterator[None]:
+    """The server that `apps:asks` asks, beside the client."""
+    command = ["taskset", "--cpu-list", str(core), sys.executable, FOLDER / "upstream.py"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            os.environ["UPSTREAM_PORT"] = process.stdout.readline().strip()
+            yield
+        finally:
+            process.terminate()

@@ -1,0 +1,115 @@
+"""What no burst shows: connections that are idle, how soon a server is up, how late its timers are.
+
+Not the workloads (`workloads.py`).
+
+Invariant: as there, one server runs at a time.
+"""
+
+import http.client
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import lateness
+from servers import FOLDER, START_SECONDS, Server, command_of, end, free_port, started
+
+IDLE = 2000
+ASK = b"GET / HTTP/1.1\r\nHost: test\r\n\r\n"
+SETTLES = 0.5
+
+
+def all_tables(names: list[str], cores: list[int], rounds: int) -> str:
+    """Each of them as Markdown."""
+    return "\n".join([idle(names, cores), start_up(names, cores, rounds), late(names, cores, rounds)])
+
+
+def idle(names: list[str], cores: list[int]) -> str:
+    """What connections cost that ask nothing, having asked once."""
+    lines = [
+        f"### {IDLE} idle connections",
+        "",
+        "| server | KiB each | µs of a core in a second |",
+        "|---|---|---|",
+    ]
+    for name in names:
+        print(f"idle connections: {name} …", file=sys.stderr, flush=True)
+        try:
+            with started(name, "apps:hello", cores[0]) as server, ExitStack() as stack:
+                lines.append(_idle(server, stack))
+        except (RuntimeError, OSError) as problem:
+            lines.append(f"| {name} | refused: {' '.join(str(problem).split())} | |")
+    return "\n".join([*lines, ""])
+
+
+def _idle(server: Server, stack: ExitStack) -> str:
+    server.signal(signal.SIGCONT)
+    before = server.memory()
+    for _ in range(IDLE):
+        connection = stack.enter_context(socket.create_connection(("127.0.0.1", server.port), 10))
+        connection.sendall(ASK)
+        if not connection.recv(4096).startswith(b"HTTP/1.1 200"):
+            raise RuntimeError("wrong answer")
+    time.sleep(SETTLES)
+    grown, spent = server.memory() - before, server.cpu()
+    time.sleep(1)
+    spent = server.cpu() - spent
+    return f"| {server.name} | {grown * 1024 / IDLE:.1f} | {spent / 1000:,.0f} |"
+
+
+def start_up(names: list[str], cores: list[int], rounds: int) -> str:
+    """From the command to the first answer."""
+    found: dict[str, list[float]] = {name: [] for name in names}
+    for _ in range(rounds):
+        for name in names:
+            with suppress(RuntimeError):
+                found[name].append(_start(name, cores[0]))
+    lines = [
+        "### Start-up: from the command to the first answer",
+        "",
+        "| server | ms | least to most |",
+        "|---|---|---|",
+    ]
+    lines += [
+        f"| {name} | {statistics.median(times):.0f} | {min(times):.0f} to {max(times):.0f} |"
+        for name, times in found.items()
+        if times
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _start(name: str, core: int) -> float:
+    """Milliseconds."""
+    port = free_port()
+    with TemporaryDirectory() as folder:
+        command = ["taskset", "--cpu-list", str(core), *command_of(name, "apps:hello", port, Path(folder))]
+        began = time.perf_counter()
+        process = subprocess.Popen(command, cwd=FOLDER, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            while time.perf_counter() - began < START_SECONDS:
+                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+                with suppress(OSError, http.client.HTTPException):
+                    connection.request("GET", "/")
+                    if connection.getresponse().read() == b"hello":
+                        connection.close()
+                        return (time.perf_counter() - began) * 1000
+                connection.close()
+                time.sleep(0.002)
+        finally:
+            end(Server(name, process.pid, port), process)
+    raise RuntimeError("did not start")
+
+
+def late(names: list[str], cores: list[int], rounds: int) -> str:
+    """How late a timer of 10 ms is under load."""
+    found: dict[str, list[float]] = {}
+    for name in names:
+        print(f"lateness: {name} …", file=sys.stderr, flush=True)
+        with suppress(RuntimeError, OSError), started(name, "apps:ticks", cores[0]) as server:
+            found[name] = [lateness.burst(server, cores[-1], 64, 1.0) for _ in range(rounds)]
+    return "### Lateness of a 10 ms timer\n\n" + lateness.table(found, "64 busy connections")

@@ -1,0 +1,70 @@
+"""What is asked of the servers, each row of the yardstick once.
+
+Not how (`clients.py`) and of whom (`servers.py`).
+
+Invariant: a workload knows the answer that is due, so that a server that answers something else is refused.
+"""
+
+from dataclasses import dataclass
+
+ITEM = b'{"name": "a cup", "price": 3.5, "tags": ["blue"]}'
+# What there is no row for yet, with what it waits for.
+LATER = ("HTTPS", "HTTP/2", "WebSocket")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """One row."""
+
+    name: str
+    app: str = "apps:hello"
+    path: str = "/"
+    connections: int = 64
+    due: bytes = b"hello"
+    body: bytes = b""  # POST, if there is one
+    content_type: str = "text/plain"
+    client: str = "wrk"
+    limit: str = "/"  # what hyper alone is asked for
+    nginx: str | None = None  # what nginx is asked for, if it can
+    concurrency: int = 1  # of the Python call alone
+    quick: bool = False
+
+
+WORKLOADS = (
+    Workload(name="hello, 1 connection", connections=1, nginx="/", quick=True),
+    Workload(name="hello, 16", connections=16, nginx="/"),
+    Workload(name="hello, 64", nginx="/", quick=True),
+    Workload(name="hello, 256", connections=256, nginx="/"),
+    Workload(name="hello, 1024", connections=1024, nginx="/"),
+    Workload(name="a connection a request", connections=16, client="ours", nginx="/"),
+    Workload(name="16 pipelined", connections=16, client="h2load", nginx="/"),
+    Workload(name="hello after receive()", app="apps:reads"),
+    Workload(
+        name="Starlette JSON",
+        app="frameworks:json_app",
+        path="/json",
+        due=b'{"message":"hello","path":"/json"}',
+        quick=True,
+    ),
+    Workload(
+        name="FastAPI, pydantic body",
+        app="frameworks:api",
+        path="/items/7?verbose=true",
+        body=ITEM,
+        content_type="application/json",
+        due=b'{"number":7,"verbose":true,"name":"a cup","price":3.5}',
+        limit="/echo",
+    ),
+    Workload(
+        name="POST echo 1 KB", app="apps:echo", body=b"x" * 1024, due=b"x" * 1024, limit="/echo", quick=True
+    ),
+    Workload(name="POST echo 64 KB", app="apps:echo", body=b"x" * 65536, due=b"x" * 65536, limit="/echo"),
+    Workload(name="GET 10 KB", app="apps:body_10k", due=b"x" * 10_240, limit="/size/10240", nginx="/10k"),
+    Workload(name="GET 1 MB", app="apps:body_1m", due=b"x" * 1_048_576, limit="/size/1048576", nginx="/1m"),
+    Workload(name="stream of 100 × 1 KB", app="apps:streams", due=b"x" * 102_400, limit="/stream"),
+    Workload(name="sleep(0.01), 256", app="apps:sleeps", connections=256, concurrency=256, quick=True),
+    Workload(name="ten sleep(0)", app="apps:yields", concurrency=64),
+    Workload(name="twenty coroutines", app="apps:coroutines"),
+    Workload(name="anyio.to_thread", app="apps:threads", concurrency=16),
+    Workload(name="upstream round trip", app="apps:asks", concurrency=64),
+)

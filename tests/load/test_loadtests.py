@@ -1,0 +1,98 @@
+"""The load tests of the project run: short, and judged by what they say, never by how fast anything was."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from bridgehead.pytest_plugin import Load, ServeApp
+
+LOADTESTS = Path(__file__).resolve().parent.parent.parent / "loadtests"
+SCENARIOS = sorted((LOADTESTS / "scenarios").glob("*.toml"))
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *words], cwd=LOADTESTS, capture_output=True, text=True, timeout=55)
+
+
+@pytest.mark.parametrize("file", SCENARIOS, ids=lambda path: path.stem)
+def test_the_scenarios_are_answered_by_the_shop(file: Path, serve_app: ServeApp, load: Load) -> None:
+    server = serve_app("shop:app", cwd=LOADTESTS)
+    report = load(server, scenarios=str(file), requests=150, connections=10)
+    report.assert_slo(errors=0)
+    assert len(report.scenarios) == len(tomllib.loads(file.read_text())["scenario"])
+    assert all(each.requests for each in report.scenarios)
+
+
+def test_restarts_under_load_lose_nothing() -> None:
+    done = run("drain.py", "--restarts", "2", "--rate", "50")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.endswith("kept: nothing was lost, run twice, or cut\n")
+
+
+def test_a_soak_looks_at_the_server_after_each_slice() -> None:
+    done = run("soak.py", "--minutes", "0.1", "--slice", "1", "--rate", "100")
+    rows = [line for line in done.stdout.splitlines() if line.startswith("| 0.")]
+    assert len(rows) >= 3, done.stdout + done.stderr
+    assert all(row.endswith("| 0 |") for row in rows), done.stdout
+
+
+def test_a_soak_finds_what_grows() -> None:
+    program = (
+        "from soak import Sample, judge\n"
+        "from dataclasses import replace\n"
+        "flat = Sample(at=0, memory=30, descriptors=20, tasks=5, p99=0.01, requests=1, errors=0)\n"
+        "def said(**more):\n"
+        "    grown = [replace(flat, **{name: getattr(flat, name) + n * by for name, by in more.items()})\n"
+        "             for n in range(20)]\n"
+        "    return [line.split(':')[0] for line in judge(grown)]\n"
+        "print(said(), said(memory=1), said(descriptors=1), said(tasks=1), said(p99=0.01), said(errors=1))\n"
+        "print(judge([flat]))\n"
+    )
+    done = run("-c", program)
+    assert done.stdout.splitlines() == [
+        "[] ['memory grew'] ['descriptors grew'] ['tasks grew'] ['p99 grew'] ['190 errors']",
+        "['too short: no third of it has a look']",
+    ], done.stderr
+
+
+def test_the_yardstick_refuses_wrong_answers_and_finds_the_best_peer() -> None:
+    program = (
+        "from results import Burst, Measured, Row, details, summary\n"
+        "from workloads import WORKLOADS\n"
+        "def of(cpu, wrong=''):\n"
+        "    burst = Burst(cpu=cpu, rate=1e6 / cpu, p50=0.001, p99=0.002)\n"
+        "    return Measured(bursts=[burst] * 3, memory=30, wrong=wrong)\n"
+        "row = Row(WORKLOADS[0], call=1.0)\n"
+        "row.servers = {'bridgehead': of(10), 'bridgehead again': of(11), 'uvicorn': of(20),\n"
+        "               'granian': of(16), 'liar': of(1, 'status 500'), 'hyper alone': of(7)}\n"
+        "print(summary([row])); print(details(row))\n"
+    )
+    said = run("-c", program)
+    assert (
+        "| hello, 1 connection | 10.0 | +10% | 16.0 (granian) | **0.62** | 8.0 | 1.25 | 1.00 |" in said.stdout
+    ), said
+    assert "| liar | refused: status 500 |" in said.stdout
+    assert "| limit: hyper and the call | 8.0 |" in said.stdout
+
+
+def test_the_applications_that_are_measured_answer_what_is_due(
+    serve_app: ServeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(LOADTESTS)
+    workloads = importlib.import_module("workloads").WORKLOADS
+    # `asks` wants a server to ask.
+    asked = {(each.app, each.body): each for each in workloads if each.app != "apps:asks"}
+    for app in {each.app for each in asked.values()}:
+        server = serve_app(app, cwd=LOADTESTS)
+        for each in asked.values():
+            if each.app == app:
+                method = "POST" if each.body else "GET"
+                headers = {"content-type": each.content_type}
+                answer = server.client.request(method, each.path, content=each.body or None, headers=headers)
+                assert (answer.status_code, answer.content) == (200, each.due), app
