@@ -135,6 +135,11 @@ def lines_lost(count: int) -> None:
     logger().warning("%d access lines were dropped: the loop was too busy to take them", count)
 
 
+def lines_unread(count: int) -> None:
+    """So many access lines were dropped, or are in a write that does not end; of those some may arrive."""
+    logger().warning("%d access lines may be lost: their reader is too slow, or has left", count)
+
+
 def _of_request(
     level: int,
     message: str,

@@ -42,6 +42,10 @@ class Reports:
         """So many found no room."""
         log.lines_lost(count)
 
+    def unread(self, count: int) -> None:
+        """Nobody took so many from where they were written to."""
+        log.lines_unread(count)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Logs:

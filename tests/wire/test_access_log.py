@@ -307,6 +307,27 @@ def test_a_stalled_pipe_blocks_no_request_and_the_lost_lines_are_counted() -> No
             os.close(writing)
 
 
+@pytest.mark.skipif(UVICORN, reason="uvicorn blocks on a stalled pipe")
+def test_lines_that_a_stalled_pipe_never_took_are_told_of_at_the_end() -> None:
+    reading, writing = os.pipe()
+    try:
+        with Server("wire_app:app", stdout=writing) as server:
+            os.close(writing)
+            writing = -1
+            with server.connect() as client:
+                for _ in range(200):
+                    client.ask(f"/hello?{'q' * 1000}")
+            server.stop()
+            told = re.search(r"(\d+) access lines may be lost: their reader is too slow", server.stderr)
+            assert told, server.stderr
+            os.set_blocking(reading, False)
+            assert 200 - os.read(reading, 1 << 20).count(b"\n") <= int(told[1]) <= 200
+    finally:
+        os.close(reading)
+        if writing != -1:
+            os.close(writing)
+
+
 @pytest.mark.skipif(UVICORN, reason="uvicorn fails on a closed pipe")
 def test_a_closed_pipe_stops_no_request() -> None:
     reading, writing = os.pipe()

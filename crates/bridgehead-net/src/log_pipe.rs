@@ -31,7 +31,11 @@ pub struct LogPipe {
 #[derive(Debug)]
 struct Pending {
     lines: Vec<u8>,
+    /// Lines that were added and are not written yet.
+    unwritten: u64,
     dropped: u64,
+    /// How many of the dropped ones the reader was told of.
+    told: u64,
     writer: Writer,
 }
 
@@ -62,11 +66,11 @@ impl LogPipe {
     }
 
     fn with(writer: Writer) -> Self {
-        let pending = Pending { lines: Vec::new(), dropped: 0, writer };
+        let pending = Pending { lines: Vec::new(), unwritten: 0, dropped: 0, told: 0, writer };
         Self { pending: Mutex::new(pending), changed: Condvar::new() }
     }
 
-    /// Adds one line, or counts it as dropped when the reader is too far behind.
+    /// Adds one line with its end, or counts it as dropped when the reader is too far behind.
     pub fn write(&self, format: impl FnOnce(&mut Vec<u8>)) {
         let mut pending = self.lock();
         if pending.lines.len() >= LIMIT || pending.writer == Writer::Gone {
@@ -74,6 +78,7 @@ impl LogPipe {
             return;
         }
         format(&mut pending.lines);
+        pending.unwritten += 1;
         if pending.writer == Writer::Asleep {
             pending.writer = Writer::Busy;
             drop(pending);
@@ -87,8 +92,8 @@ impl LogPipe {
         self.lock().dropped
     }
 
-    /// Writes what is left, for at most `patience`.
-    pub fn close(&self, patience: Duration) {
+    /// Writes what is left, for at most `patience`. Gives how many lines its reader neither got nor was told of.
+    pub fn close(&self, patience: Duration) -> u64 {
         let deadline = Instant::now() + patience;
         let mut pending = self.lock();
         if pending.writer != Writer::Gone {
@@ -96,9 +101,10 @@ impl LogPipe {
         }
         self.changed.notify_all();
         while pending.writer != Writer::Gone {
-            let Some(left) = deadline.checked_duration_since(Instant::now()) else { return };
+            let Some(left) = deadline.checked_duration_since(Instant::now()) else { break };
             pending = self.changed.wait_timeout(pending, left).unwrap_or_else(PoisonError::into_inner).0;
         }
+        pending.unwritten + pending.dropped - pending.told
     }
 
     fn lock(&self) -> MutexGuard<'_, Pending> {
@@ -107,19 +113,8 @@ impl LogPipe {
 
     fn run(&self, mut file: File, layout: &Layout) {
         let mut lines = Vec::new();
-        let mut told = 0;
         while self.take(&mut lines) {
-            let dropped = self.dropped();
-            if dropped > told {
-                let count = dropped - told;
-                layout.write_notice(
-                    &format!("{count} lines were dropped: their reader was too slow"),
-                    &mut lines,
-                );
-                lines.push(b'\n');
-                told = dropped;
-            }
-            if write_out(&mut file, &lines).is_err() {
+            if self.write_out(&mut file, &lines).and_then(|()| self.tell(&mut file, layout)).is_err() {
                 break;
             }
             lines.clear();
@@ -127,6 +122,33 @@ impl LogPipe {
         }
         self.lock().writer = Writer::Gone;
         self.changed.notify_all();
+    }
+
+    /// Says how many lines are missing that the reader does not know of.
+    fn tell(&self, file: &mut File, layout: &Layout) -> io::Result<()> {
+        let (dropped, told) = {
+            let pending = self.lock();
+            (pending.dropped, pending.told)
+        };
+        if dropped == told {
+            return Ok(());
+        }
+        let mut notice = Vec::new();
+        layout.write_notice(
+            &format!("{} lines were dropped: their reader was too slow", dropped - told),
+            &mut notice,
+        );
+        notice.push(b'\n');
+        write_all(file, &notice, |_| {})?;
+        self.lock().told = dropped;
+        Ok(())
+    }
+
+    fn write_out(&self, file: &mut File, lines: &[u8]) -> io::Result<()> {
+        write_all(file, lines, |written| {
+            let ended = written.iter().filter(|byte| **byte == b'\n').count();
+            self.lock().unwritten -= ended as u64;
+        })
     }
 
     /// Waits for lines and takes them; false when there are none and there will be none.
@@ -154,11 +176,15 @@ impl LogPipe {
 }
 
 /// Writes all of it, also to a descriptor that somebody has made non-blocking: that is then waited for as any other.
-fn write_out(file: &mut File, mut lines: &[u8]) -> io::Result<()> {
-    while !lines.is_empty() {
-        match file.write(lines) {
+fn write_all(file: &mut File, mut bytes: &[u8], mut written: impl FnMut(&[u8])) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match file.write(bytes) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(count) => lines = &lines[count..],
+            Ok(count) => {
+                let (done, left) = bytes.split_at(count);
+                written(done);
+                bytes = left;
+            }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => thread::sleep(GATHER),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
@@ -204,7 +230,7 @@ mod tests {
         let reader = thread::spawn(move || {
             BufReader::new(reader).lines().map_while(Result::ok).find(|line| line.starts_with("WARNING"))
         });
-        pipe.close(Duration::from_secs(10));
+        assert_eq!(pipe.close(Duration::from_secs(10)), 0);
         drop(pipe);
         let warning = reader.join().expect("the reader ends").expect("a warning was written");
         assert_eq!(warning, format!("WARNING:  {dropped} lines were dropped: their reader was too slow"));
@@ -226,12 +252,17 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_never_reads_does_not_hold_the_end() {
-        let (pipe, _reader) = pipe();
+    fn a_reader_that_never_reads_does_not_hold_the_end_and_what_it_has_not_got_is_counted() {
+        let (pipe, reader) = pipe();
+        let line = "x".repeat(1023);
         for _ in 0..2048 {
-            pipe.write(|out| out.extend_from_slice(&[b'x'; 1024]));
+            pipe.write(|out| writeln!(out, "{line}").expect("a Vec takes all"));
         }
-        pipe.close(Duration::from_millis(50));
+        let unread = pipe.close(Duration::from_millis(50));
+        reader.set_nonblocking(true).expect("an option of every socket");
+        let got = BufReader::new(reader).lines().map_while(Result::ok).count() as u64;
+        // The system may take more, once there is room.
+        assert!(unread > 0 && got + unread >= 2048, "{got} + {unread}");
     }
 
     #[test]
@@ -239,7 +270,7 @@ mod tests {
         let (pipe, reader) = pipe();
         drop(reader);
         pipe.write(|out| out.extend_from_slice(b"one\n"));
-        pipe.close(Duration::from_secs(10));
+        assert_eq!(pipe.close(Duration::from_secs(10)), 1);
         pipe.write(|out| out.extend_from_slice(b"two\n"));
         assert_eq!(pipe.dropped(), 1);
     }

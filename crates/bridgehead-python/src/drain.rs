@@ -138,8 +138,11 @@ impl Bridge {
     }
 
     /// The network has ended: its last lines are said.
-    pub(crate) fn say_last(&self, py: Python<'_>) -> PyResult<()> {
+    pub(crate) fn say_last(&self, py: Python<'_>, unread: u64) -> PyResult<()> {
         let reports = self.callables.reports.bind(py);
+        if unread > 0 {
+            logs::say_unread(reports, unread)?;
+        }
         while let Some(event) = self.inbox.take() {
             match event {
                 Event::Report(report) => logs::say(reports, report)?,

@@ -92,3 +92,8 @@ pub(crate) fn say(reports: &Bound<'_, PyAny>, report: Report) -> PyResult<()> {
 pub(crate) fn say_lost(reports: &Bound<'_, PyAny>, count: u64) -> PyResult<()> {
     reports.call_method1(intern!(reports.py(), "lost"), (count,)).map(drop)
 }
+
+/// Says how many access lines nobody read.
+pub(crate) fn say_unread(reports: &Bound<'_, PyAny>, count: u64) -> PyResult<()> {
+    reports.call_method1(intern!(reports.py(), "unread"), (count,)).map(drop)
+}

@@ -191,15 +191,13 @@ impl Server {
         forget_runtime_handle(bridge.executor());
         let ended = py.detach(|| {
             let ended = network.join();
-            if let Some(log) = &self.log {
-                log.close(LAST_LINES);
-            }
-            ended
+            let lost = self.log.as_ref().map_or(0, |log| log.close(LAST_LINES));
+            ended.map(|()| lost)
         });
-        ended.map_err(|_| {
+        let lost = ended.map_err(|_| {
             PyRuntimeError::new_err("the network's thread panicked: this is a bug in Bridgehead")
         })?;
-        bridge.say_last(py)
+        bridge.say_last(py, lost)
     }
 }
 
