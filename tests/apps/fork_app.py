@@ -26,6 +26,21 @@ async def fork_a_sleeper(scope: Scope, receive: Receive, send: Send) -> None:
     await answer_json(send, child)
 
 
+@routes.at("fork-and-wait")
+async def fork_a_sleeper_that_says_so(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answers once the child is one: what is done at a fork is done there too."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writing, b"here")
+        time.sleep(120)
+        os._exit(7)
+    os.read(reading, 4)
+    os.close(reading)
+    os.close(writing)
+    await answer_json(send, child)
+
+
 @routes.at("fork-and-exit")
 async def fork_a_child_that_works_and_exits(scope: Scope, receive: Receive, send: Send) -> None:
     reading, writing = os.pipe()

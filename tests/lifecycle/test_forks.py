@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from signal import SIGKILL, SIGTERM
 
 import pytest
@@ -59,6 +61,29 @@ def test_connections_that_were_open_at_the_fork_go_on_and_end(server: Server) ->
                 connection.send(request("/hello", headers=[("Connection", "close")]))
                 assert connection.read_response().body == b"hello"
                 connection.assert_closed()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+def test_the_child_keeps_no_socket_and_no_second_stdout_of_ours(server: Server) -> None:
+    def held(pid: int) -> list[str]:
+        return [os.readlink(each) for each in Path(f"/proc/{pid}/fd").iterdir()]
+
+    with server.connect() as other:
+        other.assert_open()
+        child = server.ask("/fork-and-wait").json()
+        with killed_at_last(child):
+            sockets = {each for each in held(server.pid) if each.startswith("socket:")}
+            stdout = os.readlink(f"/proc/{child}/fd/1")
+            assert held(server.pid).count(stdout) == 2
+            assert held(child).count(stdout) == 1
+            # What is shared are pairs that wake a thread: none of them is bound or connected to an address.
+            shared = {each.strip("socket:[]") for each in sockets.intersection(held(child))}
+            assert not shared.intersection(inodes_of_tcp())
+
+
+def inodes_of_tcp() -> set[str]:
+    lines = Path("/proc/net/tcp").read_text().splitlines()[1:]
+    return {line.split()[9] for line in lines}
 
 
 def test_the_end_of_the_child_disturbs_nothing(server: Server) -> None:

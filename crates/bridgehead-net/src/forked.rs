@@ -2,7 +2,11 @@
 //!
 //! An application may fork. The child inherits our listeners and clients: while it lives, a client that we closed
 //! would still look open, and the port would stay taken. The child cannot use what owns them (the threads are gone, a
-//! lock may be held), so their numbers stand in a bitmap that needs no lock to be read.
+//! lock may be held), so their numbers stand in a bitmap that needs no lock to be read. The copy of stdout that access
+//! lines are written to is among them: whoever reads that waits for its end.
+//!
+//! Not here is what holds up nobody, such as polls and what wakes threads. What is left of us in the child may still
+//! write to these when it is dropped, and the number might be another's by then.
 //!
 //! Invariant: a bit is set exactly while this process owns that descriptor.
 
@@ -12,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Higher numbers are not remembered; a process rarely has more, and forgetting one costs a child's clean-up only.
 const LARGEST: usize = 1 << 16;
 
-// Set and cleared by the network's thread; read by the child's only thread after a fork, where a channel or lock could
+// Set and cleared by the network's thread and the log's; read by the child's only thread after a fork, where a channel or lock could
 // be in any state.
 static OWNED: [AtomicU64; LARGEST / 64] = [const { AtomicU64::new(0) }; LARGEST / 64];
 

@@ -13,6 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::access_layout::Layout;
+use crate::forked::Claim;
 
 /// What waits for a stalled reader at most: some ten thousand lines.
 const LIMIT: usize = 1024 * 1024;
@@ -112,6 +113,7 @@ impl LogPipe {
     }
 
     fn run(&self, mut file: File, layout: &Layout) {
+        let _owned = Claim::on(&file);
         let mut lines = Vec::new();
         while self.take(&mut lines) {
             if self.write_out(&mut file, &lines).and_then(|()| self.tell(&mut file, layout)).is_err() {
