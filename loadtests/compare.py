@@ -52,12 +52,19 @@ def main() -> None:
     with upstream(cores[-1]):
         for app, group in groupby(workloads, key=lambda each: each.app):
             rows += measured(app, list(group), names, cores, options)
+            # Whoever interrupts it has what was measured so far.
+            keep(options.output, rows)
         extras = special.all_tables(names, cores, options.rounds) if options.special else ""
-    report = "\n".join([results.summary(rows), *map(results.details, rows), extras])
-    print(report)
+    print(keep(options.output, rows, extras))
     print(f"Noise after: {noise(cores[0])}; load average {os.getloadavg()[0]:.1f}.")
-    if options.output:
-        Path(options.output).write_text(report)
+
+
+def keep(file: str | None, rows: list[Row], extras: str = "") -> str:
+    """All tables, also in the file if there is one."""
+    report = "\n".join([results.summary(rows), *map(results.details, rows), extras])
+    if file:
+        Path(file).write_text(report)
+    return report
 
 
 def read_options() -> argparse.Namespace:

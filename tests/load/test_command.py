@@ -14,14 +14,15 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from harness import Server
+from harness import APPS
 
 from bridgehead.load.report import read_report
+from bridgehead.testing import Served, running
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server("wire_app:app", "--no-access-log") as server:
+def server() -> Iterator[Served]:
+    with running("wire_app:app", cwd=APPS) as server:
         yield server
 
 
@@ -41,7 +42,7 @@ def load(*words: str) -> str:
     return done.stdout
 
 
-def test_a_report_is_printed(server: Server) -> None:
+def test_a_report_is_printed(server: Served) -> None:
     text = load(f"{server.url}/scope", "--requests", "100", "--connections", "3")
     assert f"{server.url}/scope: 3 connections, each request follows the last answer" in text
     assert re.search(r"^  requests  100 in ", text, re.M)
@@ -51,7 +52,7 @@ def test_a_report_is_printed(server: Server) -> None:
     assert text.count("█") > 10
 
 
-def test_a_terminal_without_utf_8_gets_ascii(server: Server) -> None:
+def test_a_terminal_without_utf_8_gets_ascii(server: Served) -> None:
     words = ("load", f"{server.url}/scope", "--requests", "50", "--connections", "1")
     done = bridgehead(*words, environ={"PYTHONIOENCODING": "ascii"})
     assert done.returncode == 0, done.stderr
@@ -59,7 +60,7 @@ def test_a_terminal_without_utf_8_gets_ascii(server: Server) -> None:
     assert "####" in done.stdout
 
 
-def test_json_on_stdout_stands_alone(server: Server) -> None:
+def test_json_on_stdout_stands_alone(server: Served) -> None:
     words = ("load", f"{server.url}/scope", "--requests", "50", "--connections", "2", "--json", "-")
     done = bridgehead(*words)
     report = json.loads(done.stdout)
@@ -69,7 +70,7 @@ def test_json_on_stdout_stands_alone(server: Server) -> None:
     assert "  requests  50 in " in done.stderr
 
 
-def test_files_hold_the_report(server: Server, tmp_path: Path) -> None:
+def test_files_hold_the_report(server: Served, tmp_path: Path) -> None:
     names = {name: str(tmp_path / f"report.{name}") for name in ("json", "csv", "html")}
     flags = [word for name, path in names.items() for word in (f"--{name}", path)]
     load(f"{server.url}/scope", "--rate", "40", "--requests", "60", *flags)
@@ -84,7 +85,7 @@ def test_files_hold_the_report(server: Server, tmp_path: Path) -> None:
 
 
 def test_the_page_is_complete_in_itself_and_escapes_what_came_from_outside(
-    server: Server, tmp_path: Path
+    server: Served, tmp_path: Path
 ) -> None:
     file = tmp_path / "report.html"
     words = ("--requests", "20", "--expect-body", "<script>", "--connections", "1", "--html", str(file))
@@ -100,7 +101,7 @@ def test_the_page_is_complete_in_itself_and_escapes_what_came_from_outside(
     assert "not as expected" in page
 
 
-def test_an_interrupt_ends_it_early_with_the_report(server: Server) -> None:
+def test_an_interrupt_ends_it_early_with_the_report(server: Served) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         command = [sys.executable, "-m", "bridgehead", "load", f"{server.url}/scope", "--duration", "50s"]
         with subprocess.Popen(
@@ -119,7 +120,7 @@ def test_an_interrupt_ends_it_early_with_the_report(server: Server) -> None:
         assert b"It was stopped after" in stderr
 
 
-def test_two_reports_are_compared(server: Server, tmp_path: Path) -> None:
+def test_two_reports_are_compared(server: Served, tmp_path: Path) -> None:
     file = tmp_path / "a.json"
     load(f"{server.url}/scope", "--requests", "100", "--json", str(file))
     values = json.loads(file.read_text())
@@ -172,7 +173,7 @@ def test_what_is_no_report_is_not_compared(tmp_path: Path) -> None:
         assert f"{name} is not a report" in done.stderr
 
 
-def test_few_seconds_are_not_compared(server: Server, tmp_path: Path) -> None:
+def test_few_seconds_are_not_compared(server: Served, tmp_path: Path) -> None:
     load(f"{server.url}/scope", "--requests", "10", "--json", str(tmp_path / "a"))
     done = bridgehead("load", "--compare", "a", "a", cwd=tmp_path)
     assert done.returncode == 3

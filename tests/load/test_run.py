@@ -7,19 +7,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness import Server
+from harness import APPS
 
 from bridgehead.errors import StartError
 from bridgehead.load import LoadOptions, Report, Running, Scenario, Upload, load, plan_of
+from bridgehead.testing import Served, running
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with Server("wire_app:app", "--no-access-log") as server:
+def server() -> Iterator[Served]:
+    with running("wire_app:app", cwd=APPS) as server:
         yield server
 
 
-def test_a_run_of_some_requests_is_reported(server: Server) -> None:
+def test_a_run_of_some_requests_is_reported(server: Served) -> None:
     report = load(f"{server.url}/scope", requests=200, connections=4, threads=2)
     assert (report.requests, report.errors, report.errors_by_kind) == (200, 0, {})
     assert report.statuses == {"200": 200}
@@ -31,12 +32,12 @@ def test_a_run_of_some_requests_is_reported(server: Server) -> None:
     assert not report.interrupted
 
 
-def test_a_report_survives_json(server: Server) -> None:
+def test_a_report_survives_json(server: Served) -> None:
     report = load(f"{server.url}/scope", requests=20, connections=2)
     assert Report.from_json(report.to_json()) == report
 
 
-def test_several_kinds_of_requests_are_told_apart(server: Server) -> None:
+def test_several_kinds_of_requests_are_told_apart(server: Served) -> None:
     scenarios = [
         Scenario(name="read", path="/scope?n={n}", weight=3),
         Scenario(name="fail", path="/status?status=500"),
@@ -53,13 +54,13 @@ def test_several_kinds_of_requests_are_told_apart(server: Server) -> None:
 
 def test_a_unix_socket_is_asked(tmp_path: Path) -> None:
     path = tmp_path / "s.sock"
-    with Server("wire_app:app", "--no-access-log", "--uds", str(path)):
+    with running("wire_app:app", cwd=APPS, uds=str(path)):
         for options in ({"url": f"unix:{path}"}, {"url": "http://there/scope", "uds": str(path)}):
             report = load(**options, requests=10, connections=1)
             assert (report.requests, report.errors) == (10, 0)
 
 
-def test_a_run_can_be_looked_at_and_stopped_from_another_thread(server: Server) -> None:
+def test_a_run_can_be_looked_at_and_stopped_from_another_thread(server: Served) -> None:
     plan = plan_of(LoadOptions(url=f"{server.url}/scope", duration=60, connections=2))
     with Running(plan) as run:
         while run.progress().requests < 10:
@@ -72,14 +73,14 @@ def test_a_run_can_be_looked_at_and_stopped_from_another_thread(server: Server) 
     assert run.report() is report
 
 
-def test_leaving_a_run_by_an_error_ends_it(server: Server) -> None:
+def test_leaving_a_run_by_an_error_ends_it(server: Served) -> None:
     plan = plan_of(LoadOptions(url=f"{server.url}/scope", duration=60, connections=2))
     with pytest.raises(ZeroDivisionError), Running(plan) as run:
         raise ZeroDivisionError
     assert run.report().interrupted
 
 
-def test_a_wrong_answer_is_an_error(server: Server) -> None:
+def test_a_wrong_answer_is_an_error(server: Served) -> None:
     report = load(f"{server.url}/scope", requests=5, connections=1, expect_body="POST")
     assert report.errors_by_kind == {"assertion": 5}
     assert report.first_errors == {"assertion": 'body without "POST"'}

@@ -109,6 +109,11 @@ def test_a_slow_client_is_answered(server: Served, slow_client: MakeClient) -> N
     assert time.monotonic() - began > 0.1
 
 
+def test_the_answer_to_head_has_no_body(server: Served, slow_client: MakeClient) -> None:
+    answer = slow_client(server, "/hello", method="HEAD", pause=0.0001).answer()
+    assert (answer.status, answer.body, answer.headers["content-length"]) == (200, b"", "5")
+
+
 def test_a_slow_client_can_leave_early(server: Served, slow_client: MakeClient) -> None:
     slow_client(server, "/hello", pause=60).close()
     assert server.client.get("/hello").text == "hello"

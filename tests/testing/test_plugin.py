@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from bridgehead.testing.logs import KEPT, Logs
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 APP = """
@@ -180,6 +182,15 @@ def test_a_server_that_cannot_start_says_why(project: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(
         ["*no module*nothing*", "*no option 'acces_log'; did you mean `access_log`?*"]
     )
+
+
+def test_a_log_keeps_its_last_lines() -> None:
+    logs = Logs()
+    for number in range(KEPT + 5):
+        logs.add(f"line {number}")
+    assert len(logs) == KEPT
+    assert "line 4\n" not in logs
+    assert logs.wait_for(f"line {KEPT + 4}") == f"line {KEPT + 4}"
 
 
 def test_a_server_finds_what_pytest_finds_by_its_pythonpath(project: pytest.Pytester) -> None:

@@ -60,6 +60,7 @@ class FaultyClient:
     """One connection. As a context manager it is closed when it is left."""
 
     socket: socket.socket
+    method: str = "GET"
     _thread: threading.Thread | None = None
     _stopped: threading.Event = field(default_factory=threading.Event)
 
@@ -69,7 +70,7 @@ class FaultyClient:
             self._thread.join(TIMEOUT)
             if self._thread.is_alive():
                 raise TimeoutError(f"the request was not sent within {TIMEOUT:g} s; send it faster")
-        response = http.client.HTTPResponse(self.socket)
+        response = http.client.HTTPResponse(self.socket, method=self.method)
         try:
             response.begin()
             body = response.read()
@@ -129,7 +130,7 @@ def slow_client(
     pause: float = 0.01,
 ) -> FaultyClient:
     """Send a request on a thread, `piece` bytes at a time with pauses between them; `answer()` waits."""
-    client = FaultyClient(_connect(target))
+    client = FaultyClient(_connect(target), method)
     data = bytes(Request(method=method, path=path, headers=headers, body=body))
     pieces = [data[at : at + piece] for at in range(0, len(data), piece)]
 
@@ -157,7 +158,7 @@ def resetting_client(
 ) -> FaultyClient:
     """Send a request, or its first `after` bytes; whenever this client leaves, it does so with a reset."""
     data = bytes(Request(method=method, path=path, headers=headers, body=body))
-    client = _Resetting(_connect(target))
+    client = _Resetting(_connect(target), method)
     client.socket.sendall(data if after is None else data[:after])
     return client
 
@@ -178,7 +179,7 @@ def half_closing_client(
     body: bytes = b"",
 ) -> FaultyClient:
     """Send a request, and say that nothing more will come; the answer is still read."""
-    client = FaultyClient(_connect(target))
+    client = FaultyClient(_connect(target), method)
     client.socket.sendall(bytes(Request(method=method, path=path, headers=headers, body=body)))
     client.socket.shutdown(socket.SHUT_WR)
     return client
@@ -194,7 +195,7 @@ def never_reading_client(
     buffer: int = 4096,
 ) -> FaultyClient:
     """Send a request, and read nothing of the answer: the kernel keeps about `buffer` bytes of it."""
-    client = FaultyClient(_connect(target, receive_buffer=buffer))
+    client = FaultyClient(_connect(target, receive_buffer=buffer), method)
     client.socket.sendall(bytes(Request(method=method, path=path, headers=headers, body=body)))
     return client
 

@@ -7,13 +7,16 @@ Invariant: a wait for a line ends with the line, with the server, or at its dead
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
 
 # What the log of a server that ended well does not have.
 COMPLAINTS = ("Traceback", "panicked", "Task was destroyed", "was never awaited", "Fatal Python error")
+# Lines; of a server that says more, the last.
+KEPT = 100_000
 
 
 class Logs:
@@ -22,7 +25,7 @@ class Logs:
     def __init__(self) -> None:
         # Readers add lines while tests look at them.
         self._changed = threading.Condition()
-        self._lines: list[str] = []
+        self._lines: deque[str] = deque(maxlen=KEPT)
         self._ended = False
 
     @property
@@ -48,13 +51,13 @@ class Logs:
     def wait_for(self, text: str, *, count: int = 1, timeout: float = 10.0) -> str:
         """The `count`th line with `text` in it, once it is there."""
 
-        def found(lines: list[str]) -> str | None:
+        def found(lines: Sequence[str]) -> str | None:
             matching = [line for line in lines if text in line]
             return matching[count - 1] if len(matching) >= count else None
 
         return self.wait(found, f"{text!r} in the log", timeout)
 
-    def wait(self, found: Callable[[list[str]], T | None], what: str, timeout: float) -> T:
+    def wait(self, found: Callable[[Sequence[str]], T | None], what: str, timeout: float) -> T:
         """What `found` makes of the lines, once that is not None."""
         deadline = time.monotonic() + timeout
         with self._changed:

@@ -53,12 +53,12 @@ class Served(ABC):
 
     @property
     def client(self) -> "httpx.Client":
-        """An httpx client for it, closed with the server. Its timeout is 15 seconds."""
+        """An httpx client for it, closed with the server. It waits 15 seconds, and asks no proxy."""
         if self._client is None:
             import httpx
 
             transport = httpx.HTTPTransport(uds=self.uds)
-            client = httpx.Client(base_url=self._base, transport=transport, timeout=15.0)
+            client = httpx.Client(base_url=self._base, transport=transport, timeout=15.0, trust_env=False)
             self._client = self._held.enter_context(client)
         return self._client
 
@@ -67,7 +67,7 @@ class Served(ABC):
         import httpx
 
         transport = httpx.AsyncHTTPTransport(uds=self.uds)
-        return httpx.AsyncClient(base_url=self._base, transport=transport, timeout=15.0)
+        return httpx.AsyncClient(base_url=self._base, transport=transport, timeout=15.0, trust_env=False)
 
     @property
     def _base(self) -> str:
