@@ -21,6 +21,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(
             prog=prog, formatter_class=_HelpFormatter, allow_abbrev=False, add_help=False, **words
         )
+        self.repeated: list[str] = []  # a sentence for each option that was given again
 
     def error(self, message: str) -> NoReturn:
         """A mistake in the words."""
@@ -46,6 +47,29 @@ class Parser(argparse.ArgumentParser):
         raise StartError(f"there is no option {flag!r}", hint)
 
 
+class _LastOne(argparse.Action):
+    """An option that counts once: each value is looked at, and the last one is taken."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: Any = None,
+    ) -> None:
+        if hasattr(namespace, self.dest):
+            earlier = getattr(namespace, self.dest)
+            try:
+                self.const.read(earlier)
+            except StartError as problem:
+                raise problem.within(option_string) from None
+            assert isinstance(parser, Parser)
+            parser.repeated.append(
+                f"{option_string} is given again: {values!r} counts, {earlier!r} does not."
+            )
+        setattr(namespace, self.dest, values)
+
+
 class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
     def __init__(self, prog: str) -> None:
         super().__init__(prog, max_help_position=34, width=100)
@@ -56,7 +80,12 @@ def _add(section: argparse._ArgumentGroup, option: Option) -> None:
     words = (option.help + shown).replace("%", "%%")
     own: dict[Shape, dict[str, Any]] = {
         Shape.TARGET: {"nargs": "?", "metavar": option.metavar},
-        Shape.VALUE: {"dest": option.name, "metavar": option.metavar},
+        Shape.VALUE: {
+            "dest": option.name,
+            "metavar": option.metavar,
+            "action": _LastOne,
+            "const": option,
+        },
         Shape.LIST: {"dest": option.name, "metavar": option.metavar, "action": "append"},
         Shape.SWITCH: {"dest": option.name, "action": argparse.BooleanOptionalAction},
         Shape.FLAG: {"dest": option.name, "action": "store_true"},

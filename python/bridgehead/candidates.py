@@ -34,6 +34,11 @@ def applications(module: ModuleType) -> list[str]:
     return made or [name for name in asked if name in own] or sure
 
 
+def looks_like_an_application(found: object) -> bool:
+    """It takes the three of an application, and is awaited."""
+    return _is_open(found) and bool(_asked_for(found))
+
+
 def looks_like_a_factory(found: object) -> bool:
     """A plain function that can be called with nothing: no application can be one."""
     if not _is_open(found) or not isinstance(found, FunctionType) or inspect.iscoroutinefunction(found):

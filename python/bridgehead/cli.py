@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from bridgehead.command_line import Task, read_command_line
+from bridgehead.command_line import CommandLine, Task, read_command_line
 from bridgehead.config import Config
 from bridgehead.errors import EXIT_START_FAILED, Interrupted, StartError
 from bridgehead.settings import Settings, read_settings
@@ -69,7 +69,7 @@ def _serve(argv: Sequence[str]) -> int:
     settings = read_settings(line.given, os.environ, folder, line.config).with_application(folder)
     given = dict(os.environ)
     os.environ.update({name: each.value for name, each in settings.variables.items()})
-    _tell(settings, line.task)
+    _tell(settings, line)
     if line.task in (Task.PRINT, Task.PRINT_TOML):
         from bridgehead.print_config import as_file, as_table
 
@@ -94,14 +94,14 @@ def _folder() -> Path:
         raise StartError("the current directory is not there any more", "change to one that is") from None
 
 
-def _tell(settings: Settings, task: Task) -> None:
+def _tell(settings: Settings, line: CommandLine) -> None:
     """What was read; who prints the settings sees that, but not what set nothing."""
     from bridgehead import log
 
     log.configure(settings.config)
-    for sentence in strays(os.environ):
+    for sentence in (*strays(os.environ), *line.doubts, *settings.doubts()):
         log.logger().warning("%s", sentence)
-    for sentence in settings.notes() if task in (Task.SERVE, Task.CHECK) else ():
+    for sentence in settings.notes() if line.task in (Task.SERVE, Task.CHECK) else ():
         log.logger().info("%s", sentence)
 
 

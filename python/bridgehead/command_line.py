@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 from bridgehead.argument_parser import Parser
 from bridgehead.config import OPTIONS
 from bridgehead.errors import StartError
-from bridgehead.sources import OUR_PREFIX, UVICORN_PREFIX, Given
+from bridgehead.sources import OUR_PREFIX, UVICORN_PREFIX, Given, refuse_uvicorns
 
 _DESCRIPTION = "Serve an ASGI application."
 _EPILOG = f"""\
@@ -71,12 +71,14 @@ class CommandLine:
     given: Mapping[str, Given]
     config: Given | None
     task: Task
+    doubts: Sequence[str]  # what was written and does not count
 
 
 def read_command_line(argv: Sequence[str]) -> CommandLine:
     """Take the words apart; `--help` and `--version` end the process here."""
     parser = _parser()
     parsed, unknown = parser.parse_known_args(argv)
+    refuse_uvicorns(unknown)
     parser.refuse_unknown(unknown, unexpected="one TARGET is enough; options begin with --")
     written = vars(parsed)
     given = {
@@ -86,7 +88,7 @@ def read_command_line(argv: Sequence[str]) -> CommandLine:
     }
     named = written.get(CONFIG.flag)
     config = None if named is None else Given(value=named, source=CONFIG.flag)
-    return CommandLine(given=given, config=config, task=_task(written))
+    return CommandLine(given=given, config=config, task=_task(written), doubts=parser.repeated)
 
 
 def _task(written: Mapping[str, object]) -> Task:

@@ -39,6 +39,7 @@ from bridgehead.options import (
     numbered,
     option,
     options_of,
+    path,
     switch,
     text,
     whole,
@@ -167,7 +168,7 @@ class Config:
     )
     uds: str | None = option(
         None,
-        read=maybe(text),
+        read=maybe(path),
         metavar="PATH",
         anchor=below,
         group="Address",

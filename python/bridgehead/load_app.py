@@ -12,7 +12,12 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from bridgehead.candidates import applications, callables, looks_like_a_factory
+from bridgehead.candidates import (
+    applications,
+    callables,
+    looks_like_a_factory,
+    looks_like_an_application,
+)
 from bridgehead.config import Application
 from bridgehead.errors import StartError, application_traceback, has_application_frames, nearest
 from bridgehead.load_module import load_module, loop_hint
@@ -131,6 +136,9 @@ def _built(factory: Callable[..., Any], name: str) -> Application:
         inspect.signature(factory).bind()
     except TypeError as problem:
         hint = "wrap it in a function without arguments, and name that"
+        if looks_like_an_application(factory):
+            hint = "leave out what calls it: `()`, or --factory"
+            raise StartError(f"{name} is an application, and no factory", hint) from None
         raise StartError(f"the factory {name} needs arguments: {problem}", hint) from None
     except ValueError:
         pass  # written in C without a signature: calling it will tell

@@ -25,6 +25,8 @@ def refuse_misread(written: str, app_dir: str) -> None:
         meant = f"{dotted['file']}:{dotted['attributes']}"
         raise StartError(f"{written!r} joins a file and an attribute by a dot", f"did you mean `{meant}`?")
     place, colon, rest = written.partition(":")
+    if "." in place and not place.endswith(".py") and (folder / place).is_file():
+        raise StartError(f"{place!r} is a file, but not one of Python", "name a .py file, or a module")
     if not place or all(part.isidentifier() for part in place.split(".")):
         return
     if (folder / place).is_dir():

@@ -166,6 +166,13 @@ def text(value: object) -> str:
     raise StartError(f"{value!r} is not a text")
 
 
+def path(value: object) -> str:
+    """A path, which has at least one letter."""
+    if text(value):
+        return text(value)
+    raise StartError("'' is no path", "name a file, or leave it out")
+
+
 def whole(low: int, high: int) -> Reader[int]:
     """A whole number from `low` to `high`."""
 

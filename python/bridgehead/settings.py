@@ -13,6 +13,7 @@ from pathlib import Path
 from bridgehead.address import TcpAddress
 from bridgehead.config import Config
 from bridgehead.config_file import ConfigFile, read_config_file
+from bridgehead.doubts import doubts
 from bridgehead.env_file import Variable, read_env_file
 from bridgehead.errors import StartError
 from bridgehead.sources import (
@@ -53,6 +54,10 @@ class Settings:
 
         layers = (*self.layers, {"app": find_application(folder, self.config.app_dir)})
         return replace(self, resolved=resolve(layers), layers=layers)
+
+    def doubts(self) -> Iterator[str]:
+        """A sentence for each thing that was set and does nothing, or hardly what was meant."""
+        return doubts(self.resolved)
 
     def notes(self) -> Iterator[str]:
         """A sentence for each thing that an operator might not know was read."""

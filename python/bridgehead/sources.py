@@ -46,12 +46,13 @@ _TLS = "SSL_"  # how each name begins that asks for TLS
 # Options that say where to listen, each with those it makes meaningless: giving it outranks them below.
 _REPLACES = {
     "bind": frozenset({"host", "port", "uds", "fd"}),
-    "uds": frozenset({"bind", "fd"}),
-    "fd": frozenset({"bind", "uds"}),
+    "uds": frozenset({"bind", "host", "port", "fd"}),
+    "fd": frozenset({"bind", "host", "port", "uds"}),
     "host": frozenset({"bind", "uds", "fd"}),
     "port": frozenset({"bind", "uds", "fd"}),
 }
-# Given side by side, these contradict each other. `--uds` with `--host` does not: uvicorn takes the former.
+# Given side by side, these contradict each other. `--uds` with `--host` does not: uvicorn takes the former, and
+# so do we, with a warning (`doubts.py`).
 _CONTRADICTIONS = (("bind", "host"), ("bind", "port"), ("bind", "uds"), ("bind", "fd"), ("uds", "fd"))
 
 
@@ -113,6 +114,19 @@ def is_uvicorns(name: str) -> bool:
     return variable in _UVICORN_ONLY or variable.startswith(_TLS)
 
 
+def refuse_uvicorns(words: Iterable[str]) -> None:
+    """An option of uvicorn's on the command line is no slip of the pen."""
+    for word in words:
+        flag = word.partition("=")[0]
+        name = flag.removeprefix("--").removeprefix("no-")
+        if flag.startswith("--") and name.replace("-", "_").upper().startswith(_TLS):
+            raise StartError(
+                f"{flag} asks for TLS, which is not there yet", "let a proxy in front do the TLS"
+            )
+        if flag.startswith("--") and is_uvicorns(name):
+            raise StartError(f"{flag} is an option of uvicorn's that is not there yet", "leave it out")
+
+
 def refuse_plaintext(environ: Mapping[str, str]) -> None:
     """For a variable that asks for TLS a warning would not do: all would be sent in the clear."""
     for prefix in (OUR_PREFIX, UVICORN_PREFIX):
@@ -134,7 +148,9 @@ def _value(option: Option, given: Given) -> Any:
     try:
         value = option.read(given.value)
     except StartError as problem:
-        raise problem.within(given.source) from None
+        told = problem.within(given.source)
+        told.hint = told.hint or f"this is for: {option.help}"
+        raise told from None
     return option.anchor(value, given.folder) if option.anchor and given.folder else value
 
 

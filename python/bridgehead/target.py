@@ -41,6 +41,8 @@ def parse_target(written: str) -> Target:
     if "/" in place:
         module = place.strip("./").replace("/", ".")
         hint = f"write `{place}.py{colon}{rest}` or `{module}{colon}{rest}`"
+        if "." in place.rpartition("/")[2]:
+            hint = "name a .py file, or a module"
         raise StartError(f"{written!r} is neither a module nor a .py file", hint)
     if not place or not all(part.isidentifier() for part in place.split(".")):
         raise StartError(f"{written!r} does not name a module", _FORMS)

@@ -8,9 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from harness import Server
 
 from bridgehead.cli import main, read_config
+from bridgehead.command_line import read_command_line
 from bridgehead.errors import StartError
+from bridgehead.settings import read_settings
 from bridgehead.sources import strays
 
 APP = "async def app(scope, receive, send): ...\n"
@@ -98,7 +101,20 @@ def test_flags_that_contradict_each_other_are_refused(words: str, message: str) 
         ("--xyzzy", "there is no option '--xyzzy'", "see `serve --help` for the options of this version"),
         ("a b", "unexpected argument 'b'", "one TARGET is enough; options begin with --"),
         ("--port", "--port: expected one argument", "see `serve --help`"),
-        ("--port x", "--port: 'x' is not a whole number from 0 to 65535", ""),
+        (
+            "--port x",
+            "--port: 'x' is not a whole number from 0 to 65535",
+            "this is for: port to listen on; 0 takes a free one, and prints it",
+        ),
+        ("--port 70000 --port 0", "--port: '70000' is not a whole number from 0 to 65535", None),
+        ("--uds=", "--uds: '' is no path", "name a file, or leave it out"),
+        (
+            "--ssl-keyfile=x",
+            "--ssl-keyfile asks for TLS, which is not there yet",
+            "let a proxy in front do the TLS",
+        ),
+        ("--workers 4", "--workers is an option of uvicorn's that is not there yet", "leave it out"),
+        ("--no-proxy-headers", "--no-proxy-headers is an option of uvicorn's that is not there yet", None),
         ("--loop uvlop", "--loop: 'uvlop' is not one of auto, asyncio, uvloop", "did you mean `uvloop`?"),
         (
             "--timeout-keep-alive nan",
@@ -125,6 +141,43 @@ def test_a_bad_variable_is_named() -> None:
     assert refused("x", BRIDGEHEAD_HEADERS="a").hint.endswith(
         "in the environment without a blank, as `Name:value`"
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "environ", "told"),
+    [
+        ("--uds /x", {}, []),
+        ("--uds /x --host ::1", {}, ["--host is passed over, since --uds says where to listen."]),
+        ("--port 1 --fd 3", {}, ["--port is passed over, since --fd says where to listen."]),
+        ("--uds /x", {"PORT": "9", "UVICORN_HOST": "::1"}, []),
+        (
+            "",
+            {"UVICORN_UDS": "/x", "UVICORN_PORT": "1"},
+            ["UVICORN_PORT is passed over, since UVICORN_UDS says where to listen."],
+        ),
+        ("--reload-dir x", {}, ["--reload-dir does nothing without --reload."]),
+        ("--reload-delay 1 --reload", {}, []),
+        ("--reload-dir x --no-reload", {}, []),
+        ("", {"BRIDGEHEAD_RELOAD_DELAY": "1"}, []),
+        ("--root-path /api", {}, []),
+        (
+            "--root-path api/",
+            {},
+            ["--root-path 'api/' goes before each path as it is: 'api//items'. Did you mean '/api'?"],
+        ),
+        ("--root-path /", {}, ["--root-path '/' goes before each path as it is: '//items'. Leave it out."]),
+        ("--port 1 --port 2", {}, ["--port is given again: '2' counts, '1' does not."]),
+    ],
+)
+def test_what_was_set_and_does_nothing_is_told(words: str, environ: dict[str, str], told: list[str]) -> None:
+    line = read_command_line(words.split())
+    settings = read_settings(line.given, environ, Path("/"), line.config)
+    assert [*line.doubts, *settings.doubts()] == told
+
+
+def test_what_was_set_and_does_nothing_is_a_warning() -> None:
+    with Server("wire_app:app", "--reload-poll") as server:
+        server.wait_line("WARNING:  --reload-poll/--no-reload-poll does nothing without --reload.")
 
 
 def test_a_bad_option_ends_with_code_3(capsys: pytest.CaptureFixture[str]) -> None:

@@ -146,6 +146,7 @@ def test_a_function_without_arguments_is_a_factory_unsaid(write: Write) -> None:
             "def make(settings): ...",
             "the factory f:make needs arguments: missing a required argument: 'settings'",
         ),
+        ("async def make(scope, receive, send): ...", "f:make is an application, and no factory"),
         ("def make(): return 3", "the factory f:make returned int, which cannot be called"),
         ("async def make(): ...", "the factory f:make is a coroutine function"),
         ("def make(): 1 / 0", "the factory f:make raised ZeroDivisionError"),
@@ -221,6 +222,12 @@ def test_a_directory_that_is_not_there_is_refused(write: Write) -> None:
             "'kit/shape:app' is neither a module nor a .py file",
             "`kit/shape.py:app` or `kit.shape:app`",
         ),
+        (
+            "kit/shape.txt",
+            "'kit/shape.txt' is neither a module nor a .py file",
+            "name a .py file, or a module",
+        ),
+        ("readme.txt:app", "'readme.txt' is a file, but not one of Python", "name a .py file, or a module"),
         ("shop:make(1)", "'shop:make(1)' calls a factory with arguments", "without arguments"),
         ("shop:", "'shop:' does not name an attribute", "write module:attribute"),
         ("kit/", "'kit/' is a directory", "name a module or a file: `kit.shape` or `kit`"),
@@ -243,6 +250,7 @@ def test_a_directory_that_is_not_there_is_refused(write: Write) -> None:
 def test_a_target_that_is_not_there_names_the_next_step(
     write: Write, tmp_path: Path, target: str, message: str, hint: str
 ) -> None:
+    write("readme.txt", "")
     write("shop.py", APP + "number = 3\n")
     write("kit/__init__.py", "")
     write("kit/shape.py", APP)

@@ -1,0 +1,42 @@
+"""What was set and does nothing, or hardly what was meant: a sentence for each, to be told as a warning.
+
+Not mistakes: those are a `StartError`. Not variables that set nothing (`sources.py`).
+
+Invariant: nothing is changed here; what is warned of is served as it was set.
+"""
+
+from collections.abc import Iterator
+
+from bridgehead.sources import Resolved
+
+_RELOADING = ("reload_dirs", "reload_includes", "reload_excludes", "reload_delay", "reload_poll")
+
+
+def doubts(settings: Resolved) -> Iterator[str]:
+    """The sentences."""
+    yield from _passed_over(settings)
+    yield from _without_reload(settings)
+    root_path = settings.config.root_path
+    if root_path and not (root_path.startswith("/") and not root_path.endswith("/")):
+        meant = root_path.strip("/")
+        hint = f"Did you mean '/{meant}'?" if meant else "Leave it out."
+        yield f"--root-path {root_path!r} goes before each path as it is: {root_path + '/items'!r}. {hint}"
+
+
+def _passed_over(settings: Resolved) -> Iterator[str]:
+    """As in uvicorn, `uds` and `fd` are heard before `host` and `port`."""
+    origins = settings.origins
+    heard = next((origins[name] for name in ("uds", "fd") if name in origins), None)
+    for name in ("host", "port"):
+        if heard is not None and name in origins:
+            yield f"{origins[name].source} is passed over, since {heard.source} says where to listen."
+
+
+def _without_reload(settings: Resolved) -> Iterator[str]:
+    """In a file they may wait for another start; who writes a flag means this one."""
+    origins = settings.origins
+    if settings.config.reload or "reload" in origins:
+        return
+    for name in _RELOADING:
+        if name in origins and origins[name].source.startswith("--"):
+            yield f"{origins[name].source} does nothing without --reload."
