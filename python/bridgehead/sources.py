@@ -51,8 +51,8 @@ _REPLACES = {
     "host": frozenset({"bind", "uds", "fd"}),
     "port": frozenset({"bind", "uds", "fd"}),
 }
-# Given side by side, these contradict each other. `--uds` with `--host` does not: uvicorn takes the former. So
-# do we, with a warning (`doubts.py`).
+# Given side by side, these contradict each other. `--uds` with `--host` does not: uvicorn takes the former,
+# and so do we, with a warning (`doubts.py`).
 _CONTRADICTIONS = (("bind", "host"), ("bind", "port"), ("bind", "uds"), ("bind", "fd"), ("uds", "fd"))
 
 
