@@ -34,7 +34,7 @@ def check(settings: options.Config) -> int:
 
     async def load_it() -> int:
         config.load()
-        log.logger().info("%s loads, and the settings are valid.", config.loaded_name)
+        log.outcome(log.INFO, f"{config.loaded_name} loads, and the settings are valid.")
         return 0
 
     return OwnLoop(config).run(load_it())

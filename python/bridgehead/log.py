@@ -7,6 +7,7 @@ Invariant: each sentence is one record of `bridgehead.error`.
 
 import logging
 import re
+import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from bridgehead.config import Config
 
 INFO = logging.INFO
+ERROR = logging.ERROR
 DEBUG = logging.DEBUG
 
 _LEVELS = {
@@ -105,6 +107,14 @@ def reloader_started(pid: int, method: str) -> None:
 def reloader_finished(pid: int) -> None:
     """The parent's last line."""
     _say("Stopping reloader process [%d]", pid, color=_CYAN)
+
+
+def outcome(level: int, words: str) -> None:
+    """What somebody is waiting for: on stderr where no logger takes it."""
+    if loggers.is_heard(level):
+        logger().log(level, "%s", words)
+    else:
+        sys.stderr.write(f"{words}\n")
 
 
 def trace(sentence: str) -> None:

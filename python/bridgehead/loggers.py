@@ -28,6 +28,7 @@ UVICORN_ACCESS = "uvicorn.access"
 
 # Nobody knows it, so only `dictConfig`, which disables each logger that it does not name, would disable it.
 _CANARY = "bridgehead.canary"
+logging.getLogger(_CANARY)  # before anybody's configuration, so that each tells by it
 _EVERY = (OURS, ERROR, ACCESS, UVICORN, UVICORN_ERROR, UVICORN_ACCESS, "uvicorn.asgi")
 
 _EVERYTHING = 1
@@ -81,7 +82,7 @@ class StandIn(logging.StreamHandler[TextIO]):
 
 def relay(level: int | None) -> None:
     """Have our loggers hand on what is theirs, unless somebody gave them handlers by a name of ours."""
-    logging.getLogger(_CANARY).disabled = False
+    revive()
     for name, target in ((OURS, UVICORN_ERROR), (ACCESS, UVICORN_ACCESS)):
         ours = logging.getLogger(name)
         others = [each for each in ours.handlers if not isinstance(each, Relay)]
@@ -156,6 +157,30 @@ def revive() -> None:
     if canary.disabled:
         for name in (_CANARY, *_EVERY):
             logging.getLogger(name).disabled = False
+
+
+def is_heard(level: int) -> bool:
+    """Whether somebody would take what the server says at this level."""
+    revive()
+    ours = logging.getLogger(ERROR)
+    if not ours.isEnabledFor(level):
+        return False
+    relayed = logging.getLogger(UVICORN_ERROR)
+    takers = [each for each in _handlers_of(ours) if not isinstance(each, Relay)]
+    if relayed.isEnabledFor(level) and any(isinstance(each, Relay) for each in _handlers_of(ours)):
+        # Where nobody configured anything, Python itself writes.
+        takers += _handlers_of(relayed) or [each for each in (logging.lastResort,) if each]
+    return any(each.level <= level and not isinstance(each, logging.NullHandler) for each in takers)
+
+
+def _handlers_of(logger: logging.Logger) -> list[logging.Handler]:
+    """Its own, and those that its records rise to."""
+    found: list[logging.Handler] = []
+    current: logging.Logger | None = logger
+    while current is not None:
+        found += current.handlers
+        current = current.parent if current.propagate else None
+    return found
 
 
 def access_route(config: "Config") -> Route:

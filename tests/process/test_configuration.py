@@ -463,6 +463,14 @@ def test_a_check_loads_the_application_and_neither_binds_nor_starts_it(folder: P
     assert done.stderr == "INFO:     main:app loads, and the settings are valid.\n"
 
 
+def test_a_check_says_so_though_no_logger_would(folder: Path) -> None:
+    (folder / "main.py").write_text(APP)
+    (folder / "serve.toml").write_text("log-config = {version = 1}")
+    done = run("--check", "main:app", "--config", "serve.toml", cwd=folder)
+    assert (done.process.returncode, done.stdout) == (0, "")
+    assert done.stderr.endswith("main:app loads, and the settings are valid.\n")
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from configparser import ConfigParser
 from pathlib import Path
 from typing import Any
@@ -145,6 +146,43 @@ def test_a_file_made_for_uvicorn_is_used(name: str, tmp_path: Path) -> None:
         assert server.stderr.splitlines()[0] == f"mine INFO:     Started server process [{server.pid}]"
         assert server.stderr.splitlines()[-1] == f"mine INFO:     Finished server process [{server.pid}]"
         assert server.stderr.count("Shutting down") == 1
+
+
+# Nothing of ours is named, and `disable_existing_loggers` is on by default.
+ROOT: dict[str, Any] = {
+    "version": 1,
+    "formatters": {"named": {"format": "%(name)s %(levelname)s %(message)s"}},
+    "handlers": {"only": {"class": "logging.StreamHandler", "formatter": "named"}},
+    "root": {"handlers": ["only"], "level": "INFO"},
+}
+
+
+def test_a_file_that_knows_the_root_alone_silences_nothing(tmp_path: Path) -> None:
+    (tmp_path / "log.json").write_text(json.dumps(ROOT))
+    with Server("log_app:app", "--log-config", str(tmp_path / "log.json"), allow=["Traceback"]) as server:
+        assert server.ask("/hello").status == 200
+        assert server.ask("/fail").status == 500
+        server.stop()
+    said = server.stderr.splitlines()
+    assert said[0] == f"uvicorn.error INFO Started server process [{server.pid}]"
+    assert said[-1] == f"uvicorn.error INFO Finished server process [{server.pid}]"
+    assert any(
+        re.fullmatch(r'uvicorn.access INFO 127.0.0.1:\d+ - "GET /hello HTTP/1.1" 200.*', each)
+        for each in said
+    )
+    assert said.count("uvicorn.error ERROR Exception in ASGI application") == 1
+    assert "Traceback (most recent call last):" in said
+
+
+@pytest.mark.parametrize("silent", [{}, {"log_level": "critical"}, {"root": {"level": "CRITICAL"}}])
+def test_a_start_in_code_that_fails_is_never_silent(silent: dict[str, Any]) -> None:
+    options = {"log_config": {**ROOT, "root": silent.get("root", ROOT["root"])}}
+    options |= {name: value for name, value in silent.items() if name == "log_level"}
+    environment = {"LOOP": json.dumps(options)}
+    with Server("no_such_module:app", module="bridgehead_run", env=environment, ready=False) as server:
+        assert server.wait_exit() == 3
+        assert server.stderr.count("there is no module 'no_such_module'") == 1
+        assert "hint:" in server.stderr
 
 
 def test_a_table_in_the_settings_is_a_log_configuration_too(tmp_path: Path) -> None:
