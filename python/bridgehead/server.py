@@ -23,6 +23,7 @@ from bridgehead.loops import OwnLoop
 from bridgehead.patience import Patience
 from bridgehead.server_config import Config
 from bridgehead.sockets import Bound, adopt, bind
+from bridgehead.taken_signals import Taken
 from bridgehead.task_trial import choose
 from bridgehead.worker import Place, Worker
 
@@ -220,16 +221,11 @@ class Server:
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        handler = self.handle_exit
-        before = {number: signal.signal(number, handler) or signal.SIG_DFL for number in HANDLED_SIGNALS}
-        for number, handler_before in before.items():
-            forks.replaces(number, handler, handler_before)
+        taken = Taken(HANDLED_SIGNALS, self.handle_exit)
         try:
             yield
         finally:
-            for number, handler_before in before.items():
-                signal.signal(number, handler_before)
-            forks.restores(handler)
+            taken.give_back()
         captured, self._captured_signals = self._captured_signals, []
         for each in reversed(captured):
             signal.raise_signal(each)
@@ -256,7 +252,7 @@ class Server:
 
     def _refuse(self, problem: StartError) -> NoReturn:
         """The start failed: say why, and exit as uvicorn does."""
-        log.logger().error("%s", f"{problem}\n{problem.detail}".rstrip())
+        log.outcome(log.ERROR, f"{problem}\n{problem.detail}".rstrip())
         raise SystemExit(EXIT_START_FAILED) from problem
 
     def _begin(self) -> None:

@@ -74,6 +74,30 @@ def two_in_one_loop() -> None:
     asyncio.run(main())
 
 
+def three_that_end_as_they_began() -> None:
+    """A signal ends whoever is left; then the program's handler is back, and told."""
+
+    def heard(number: int, _: FrameType | None) -> None:
+        say(f"own handler got {signal.Signals(number).name}")
+
+    async def main() -> None:
+        servers = [server(), server(), server()]
+        tasks = []
+        for each in servers:
+            tasks.append(asyncio.create_task(each.serve()))
+            while not each.started:
+                await asyncio.sleep(0.001)
+        for each, task in list(zip(servers, tasks, strict=True))[:2]:
+            each.should_exit = True
+            await task
+        say("one is left")
+        await tasks[2]
+
+    signal.signal(signal.SIGTERM, heard)
+    asyncio.run(main())
+    say(f"handlers are back: {signal.getsignal(signal.SIGTERM) is heard}")
+
+
 def with_a_wrong_target() -> None:
     bridgehead.run("no_such_module:app", port=0)
 

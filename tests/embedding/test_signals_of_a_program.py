@@ -101,6 +101,16 @@ def test_two_servers_in_one_loop_both_end(number: Signals) -> None:
         assert server.stderr.count("app: shutdown") == 2
 
 
+def test_servers_of_one_loop_may_end_in_any_order() -> None:
+    with program("three_that_end_as_they_began") as server:
+        server.wait_line("app: one is left")
+        server.stop(SIGTERM)
+        assert server.stderr.count("app: shutdown") == 3
+        assert server.stderr.count("app: own handler got SIGTERM") == 1
+        assert "app: handlers are back: True" in server.stderr
+        assert "app: returned" in server.stderr
+
+
 @pytest.mark.parametrize("number", [SIGTERM, SIGINT])
 def test_a_server_inside_a_servers_lifespan_ends_with_it(loop: str, number: Signals) -> None:
     with program("with_an_inner_server", loop) as server:
