@@ -132,8 +132,13 @@ class Worker:
                 await self._requests.is_over(patience.cancelling - patience.closing)
             self._network.abort()
             if not await self._requests.is_over(patience.closing):
-                log.logger().error("%d requests did not end when cancelled.", self.running)
+                log.logger().error("%s", self._lasting())
         self._close()
+
+    def _lasting(self) -> str:
+        if self.running:
+            return f"{self.running} requests did not end when cancelled."
+        return "The network did not end though its connections were closed; it is left behind."
 
     def kill(self) -> None:
         """End at once, for who may not wait: requests are cancelled, connections cut."""

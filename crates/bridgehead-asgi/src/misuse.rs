@@ -48,6 +48,16 @@ pub enum Misuse {
         /// Name of the type that was due.
         due: &'static str,
     },
+    /// A number of bytes that cannot be one.
+    #[error("`{key}` of `{message}` came as {came}; a number of bytes, 0 to {max}, or None, was due", max = i64::MAX)]
+    BadSize {
+        /// Type of the message.
+        message: &'static str,
+        /// The key that holds the number.
+        key: &'static str,
+        /// The number that came.
+        came: Excerpt,
+    },
     /// No ASGI message of any protocol we speak has this type.
     #[error("a message of unknown type `{came}` came; {due} was due")]
     UnknownType {

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 
 use crate::file_send::FileSend;
 use crate::http::{Http, Outcome};
+use crate::message;
 
 /// `receive()`.
 #[pyclass(module = "bridgehead._native", freelist = 64)]
@@ -25,8 +26,8 @@ pub(crate) struct Send {
 }
 
 enum Stage {
-    /// Not yet looked at.
-    Fresh(Py<PyAny>),
+    /// Not yet looked at, but for the file that it brings.
+    Fresh(Py<PyAny>, Option<Box<FileSend>>),
     /// Taken; there was no room for more.
     Taken,
     /// A file, as far as it has come.
@@ -41,8 +42,9 @@ impl Receive {
 }
 
 impl Send {
-    pub(crate) fn new(http: Py<Http>, message: Py<PyAny>) -> Self {
-        Self { http, stage: Stage::Fresh(message) }
+    pub(crate) fn new(http: Py<Http>, message: Bound<'_, PyAny>) -> Self {
+        let file = message::take_file(&message);
+        Self { http, stage: Stage::Fresh(message.unbind(), file) }
     }
 }
 
@@ -182,8 +184,8 @@ impl Stage {
     fn step(self, http: &Bound<'_, Http>) -> (PyResult<Outcome>, Self) {
         let py = http.py();
         match self {
-            Self::Fresh(message) => match Http::send_now(http, message.bind(py)) {
-                Ok(Outcome::Yield) => (Ok(Outcome::Yield), Self::Fresh(message)),
+            Self::Fresh(message, mut file) => match Http::send_now(http, message.bind(py), &mut file) {
+                Ok(Outcome::Yield) => (Ok(Outcome::Yield), Self::Fresh(message, file)),
                 outcome => (outcome, Self::Taken),
             },
             Self::Taken => (http.get().sent_now(py), Self::Taken),

@@ -1,9 +1,11 @@
 //! A file as an answer's body: `http.response.pathsend` and `http.response.zerocopysend`.
 //!
 //! hyper takes no descriptors, so a file is read on Tokio's blocking pool, a piece at a time, and each piece goes the way
-//! of any other body: the same rules judge it, and the client's pace holds it.
+//! of any other body: the same rules judge it, and the client's pace holds it. What may have nothing to read for long (a
+//! pipe, a socket) is waited for by a task of the network's, and no thread.
 //!
-//! Invariant: nothing here blocks the loop, and once the `await` is over at most the read that had begun goes on.
+//! Invariant: nothing here blocks the loop, no thread waits for a pipe, and once the `await` is over at most the read that
+//! had begun goes on.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,6 +16,10 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use bridgehead_asgi::More;
 use bytes::Bytes;
+use pyo3::prelude::*;
+use tokio::sync::oneshot;
+
+use crate::{ffi, fused};
 
 /// What is read at once: as much as an answer may have waiting.
 const PIECE: usize = 64 * 1024;
@@ -34,19 +40,36 @@ pub(crate) struct FileSend {
     /// Bytes that may still be sent; `None` for as many as there are.
     left: Option<u64>,
     more: More,
-    asked: bool,
+    asked: Asked,
     /// Lives as long as this does.
     token: Arc<()>,
+    /// A file that Python has a position of its own in, and where that was.
+    position: Option<(Py<PyAny>, u64)>,
     /// For messages of errors.
     pub(crate) path: Option<PathBuf>,
 }
 
-/// What the blocking pool gives back.
+/// What is being done elsewhere.
+enum Asked {
+    Nothing,
+    /// An errand, on the blocking pool.
+    Errand,
+    /// A task waits for something to read, until this is dropped.
+    Readable {
+        _until: oneshot::Sender<()>,
+    },
+}
+
+/// What is found elsewhere.
 pub(crate) enum Found {
     /// The file is open, and so long if that can be known.
     Opened(Option<u64>),
     /// The next bytes; none at the end.
     Piece(Bytes),
+    /// There is nothing to read yet: a pipe whose other end is open.
+    Nothing,
+    /// There is something to read.
+    Readable,
 }
 
 struct Shared {
@@ -85,12 +108,18 @@ impl FileSend {
         more: More,
     ) -> Self {
         let shared = Arc::new(Shared { file: Mutex::new(file), found: Mutex::new(None) });
-        Self { shared, from, left, more, asked: false, token: Arc::new(()), path }
+        Self { shared, from, left, more, asked: Asked::Nothing, token: Arc::new(()), position: None, path }
+    }
+
+    /// Reads from where Python is in the file, and not from where its descriptor is: Python reads ahead.
+    pub(crate) fn start_at(&mut self, file: Py<PyAny>, position: u64) {
+        self.from = From::Offset(position);
+        self.position = Some((file, position));
     }
 
     /// The first errand: the file is opened, or measured if it is open already.
     pub(crate) fn begin(&mut self) -> Errand {
-        self.asked = true;
+        self.asked = Asked::Errand;
         let work = self.path.clone().map_or(Work::Measure, Work::OpenPath);
         Errand { shared: Arc::clone(&self.shared), work }
     }
@@ -102,9 +131,10 @@ impl FileSend {
 
     /// The next piece, unless it is asked for already.
     pub(crate) fn ask(&mut self) -> Option<Errand> {
-        if std::mem::replace(&mut self.asked, true) {
+        if !matches!(self.asked, Asked::Nothing) {
             return None;
         }
+        self.asked = Asked::Errand;
         let length = self.left.map_or(PIECE, |left| left.min(PIECE as u64) as usize);
         Some(Errand { shared: Arc::clone(&self.shared), work: Work::Read(self.from, length) })
     }
@@ -112,8 +142,39 @@ impl FileSend {
     /// What an errand brought, once it is back.
     pub(crate) fn take(&mut self) -> Option<io::Result<Found>> {
         let found = lock(&self.shared.found).take();
-        self.asked &= found.is_none();
+        if found.is_some() {
+            self.asked = Asked::Nothing;
+        }
         found
+    }
+
+    /// To be run as a task of the network's: ends when there is something to read, or this is dropped.
+    pub(crate) fn until_readable(&mut self) -> impl Future<Output = ()> + Send + 'static {
+        let (sender, dropped) = oneshot::channel();
+        self.asked = Asked::Readable { _until: sender };
+        let shared = Arc::clone(&self.shared);
+        async move {
+            let found = tokio::select! {
+                biased;
+                _ = dropped => return,
+                found = shared.readable() => found,
+            };
+            *lock(&shared.found) = Some(found.map(|()| Found::Readable));
+        }
+    }
+
+    /// Whether it is a pipe that has nothing to read.
+    pub(crate) fn waits_for_a_writer(&self) -> bool {
+        matches!(self.asked, Asked::Readable { .. })
+    }
+
+    /// Everything was sent: Python's own position moves, as the descriptor's would have.
+    pub(crate) fn settle(&mut self, py: Python<'_>) {
+        let (Some((file, before)), From::Offset(now)) = (self.position.take(), self.from) else { return };
+        if now > before {
+            // One that was closed meanwhile has no position any more, which nobody will miss.
+            let _ = file.call_method1(py, pyo3::intern!(py, "seek"), (now,));
+        }
     }
 
     /// The file is so long: no more is asked for than there is.
@@ -158,12 +219,10 @@ impl Errand {
         let found = match self.work {
             Work::OpenPath(path) => open(&path).map(|(file, size)| {
                 *lock(&self.shared.file) = Some(Arc::new(file));
-                Found::Opened(Some(size))
+                Found::Opened(size)
             }),
             Work::Measure => self.shared.file().and_then(|file| measure(&file)).map(Found::Opened),
-            Work::Read(from, length) => {
-                self.shared.file().and_then(|file| read(&file, from, length)).map(Found::Piece)
-            }
+            Work::Read(from, length) => self.shared.file().and_then(|file| read(&file, from, length)),
         };
         *lock(&self.shared.found) = Some(found);
     }
@@ -173,6 +232,11 @@ impl Shared {
     fn file(&self) -> io::Result<Arc<File>> {
         lock(&self.file).clone().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
+
+    async fn readable(&self) -> io::Result<()> {
+        let watched = ffi::watch(self.file()?.try_clone()?.into())?;
+        watched.readable().await.map(drop)
+    }
 }
 
 /// Each holds for one assignment.
@@ -180,7 +244,7 @@ fn lock<T>(slot: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     slot.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn open(path: &std::path::Path) -> io::Result<(File, u64)> {
+fn open(path: &std::path::Path) -> io::Result<(File, Option<u64>)> {
     // Looked at before it is opened: opening a pipe would wait for whoever writes into it.
     let kind = std::fs::metadata(path)?;
     if kind.is_dir() {
@@ -190,16 +254,32 @@ fn open(path: &std::path::Path) -> io::Result<(File, u64)> {
         return Err(rustix::io::Errno::INVAL.into());
     }
     let file = File::open(path)?;
-    let size = file.metadata()?.len();
+    let size = measure(&file)?;
     Ok((file, size))
 }
 
 fn measure(file: &File) -> io::Result<Option<u64>> {
     let kind = file.metadata()?;
-    Ok(kind.is_file().then_some(kind.len()))
+    if !kind.is_file() {
+        return Ok(None);
+    }
+    // What the kernel makes up while it is read (/proc) says that it is empty, and is not.
+    let made_up = kind.len() == 0 && file.read_at(&mut [0], 0)? > 0;
+    Ok((!made_up).then_some(kind.len()))
 }
 
-fn read(mut file: &File, from: From, length: usize) -> io::Result<Bytes> {
+/// Reads a piece; a pipe gives what it has, and is not waited for.
+fn read(file: &File, from: From, length: usize) -> io::Result<Found> {
+    if !fused::is_readable(file) {
+        return Ok(Found::Nothing);
+    }
+    match fill(file, from, length) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Found::Nothing),
+        piece => piece.map(Found::Piece),
+    }
+}
+
+fn fill(mut file: &File, from: From, length: usize) -> io::Result<Bytes> {
     let mut piece = vec![0; length];
     let mut filled = 0;
     while filled < length {

@@ -92,7 +92,7 @@ impl SendFunction {
         "send"
     }
 
-    fn __call__(&self, py: Python<'_>, message: Py<PyAny>) -> Send {
-        Send::new(self.0.clone_ref(py), message)
+    fn __call__(&self, message: Bound<'_, PyAny>) -> Send {
+        Send::new(self.0.clone_ref(message.py()), message)
     }
 }

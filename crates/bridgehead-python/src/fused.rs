@@ -9,7 +9,7 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
@@ -19,15 +19,16 @@ use std::time::{Duration, Instant};
 use bridgehead_net::{Alarm, Config, Executor, Listener, POLLS, Round, Signal, Stage};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::unix::AsyncFd;
-use tokio::runtime::{self, Builder};
+use tokio::runtime::Runtime;
 use tokio::task::coop::unconstrained;
 
 use crate::app::ToLoop;
 use crate::bell::Bell;
 use crate::ffi;
 use crate::inbox::{Event, Inbox};
+use crate::own_runtime::OwnRuntime;
 use crate::poll_descriptor::{self, NotFound};
-use crate::runtime::Runtime;
+use crate::runtime;
 use crate::runtime_handle::RuntimeHandle;
 use crate::standby::{Presence, Standby};
 use crate::wake::{Descriptor, Wake};
@@ -72,14 +73,14 @@ enum Nesting {
 
 /// A runtime that is not turned yet, and how it is nested.
 pub(crate) struct Nest {
-    runtime: runtime::Runtime,
+    runtime: OwnRuntime,
     nesting: Nesting,
 }
 
 impl Nest {
     /// For a loop whose selector is Tokio.
     pub(crate) fn around(selector: OwnedFd) -> io::Result<Self> {
-        let runtime = runtime()?;
+        let runtime = OwnRuntime::new()?;
         let entered = runtime.enter();
         let nesting = Nesting::Loop(ffi::watch(selector)?);
         drop(entered);
@@ -88,20 +89,16 @@ impl Nest {
 
     /// For a loop that polls by itself.
     pub(crate) fn inside(bell: Arc<Bell>) -> Result<Self, NotFound> {
-        let runtime = runtime()?;
+        let runtime = OwnRuntime::new()?;
         let poll = poll_descriptor::find(&runtime)?;
         Ok(Self { runtime, nesting: Nesting::Tokio(poll, bell) })
     }
 }
 
-fn runtime() -> io::Result<runtime::Runtime> {
-    Builder::new_current_thread().enable_io().enable_time().build()
-}
-
 /// Tokio, and what it watches for the loop.
 #[derive(Debug)]
 pub(crate) struct Fused {
-    runtime: runtime::Runtime,
+    runtime: OwnRuntime,
     inbox: Arc<Inbox>,
     executor: Executor,
     nesting: Nesting,
@@ -142,7 +139,7 @@ impl Fused {
         Ok(Arc::new(Self { runtime, inbox, executor, nesting, alarm, unasked, ended, signal, presence }))
     }
 
-    pub(crate) fn runtime(&self) -> &runtime::Runtime {
+    pub(crate) fn runtime(&self) -> &Runtime {
         &self.runtime
     }
 
@@ -313,7 +310,8 @@ impl Patience {
     }
 }
 
-pub(crate) fn is_readable(descriptor: &OwnedFd) -> bool {
+/// Whether a read would not wait; an error counts, as reading tells of it.
+pub(crate) fn is_readable(descriptor: &impl AsFd) -> bool {
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut [PollFd::new(descriptor, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
 }
@@ -330,7 +328,7 @@ impl FusedWorker {
     }
 }
 
-impl Runtime for FusedWorker {
+impl runtime::Runtime for FusedWorker {
     fn handle(&self) -> RuntimeHandle {
         let tokio = self.fused.runtime.handle().clone();
         RuntimeHandle { executor: self.fused.executor.clone(), tokio }

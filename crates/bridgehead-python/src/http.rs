@@ -96,9 +96,7 @@ impl Http {
     pub(crate) fn flush(&self) {
         let mut state = self.lock();
         state.outbox = Outbox::Empty;
-        if state.opening.strong_count() == 0
-            && let Some(head) = state.held.take()
-        {
+        if let Some(head) = state.take_lone_head() {
             // A client that has gone is noticed by the next message.
             let _ = state.begin(head);
         }
@@ -153,14 +151,18 @@ impl Http {
     }
 
     /// One attempt of a `send()`: the message is taken, or refused by an exception.
-    pub(crate) fn send_now(slf: &Bound<'_, Self>, message: &Bound<'_, PyAny>) -> PyResult<Outcome> {
+    pub(crate) fn send_now(
+        slf: &Bound<'_, Self>,
+        message: &Bound<'_, PyAny>,
+        file: &mut Option<Box<FileSend>>,
+    ) -> PyResult<Outcome> {
         let py = slf.py();
         let this = slf.get();
         let bridge = this.bridge.get();
         if this.lock().is_spent(bridge.turn()) {
             return Ok(Outcome::Yield);
         }
-        let room = match message::read(message)? {
+        let room = match message::read(message, file)? {
             Message::Start(head) => {
                 this.lock().start(head)?;
                 Self::keep_back(slf)?;

@@ -5,13 +5,14 @@
 use std::io;
 
 use bridgehead_asgi::{HttpMessage, Misuse, Response};
-use bridgehead_net::Room;
+use bridgehead_net::{Reception, Room};
 use bytes::Bytes;
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 
 use crate::file_send::{Errand, FileSend, Found, Going};
 use crate::http::{Http, Outcome};
+use crate::http_state::HeldFor;
 use crate::inbox::Event;
 use crate::{raise, runtime_handle};
 
@@ -29,7 +30,7 @@ impl Http {
             judged => judged.map_err(raise::misuse)?,
         }
         if message == HttpMessage::PathSend {
-            state.opening = file.token();
+            state.held_for = HeldFor::Length(file.token());
         }
         drop(state);
         self.run(file.begin())
@@ -46,12 +47,25 @@ impl Http {
             }
             let piece = match file.take() {
                 None => {
+                    if file.waits_for_a_writer() && this.client_sends_no_more() {
+                        return Err(raise::disconnected());
+                    }
                     if let Some(errand) = file.ask() {
                         this.run(errand)?;
                     }
                     return this.wait(slf.py());
                 }
-                Some(Err(error)) => return Err(os_error(&error, file)),
+                Some(Ok(Found::Nothing)) => {
+                    this.run_until_readable(file)?;
+                    continue;
+                }
+                Some(Ok(Found::Readable)) => continue,
+                Some(Err(error)) => {
+                    if file.path.is_some() {
+                        this.lock().held_for = HeldFor::SecondThoughts;
+                    }
+                    return Err(os_error(&error, file));
+                }
                 Some(Ok(Found::Piece(piece))) => piece,
                 Some(Ok(Found::Opened(size))) => {
                     file.measured(size);
@@ -73,9 +87,26 @@ impl Http {
                 return Err(raise::disconnected());
             }
             if going == Going::Over {
+                file.settle(slf.py());
                 return Ok(Outcome::Done(None));
             }
         }
+    }
+
+    /// Whether the client has left, as far as that can be seen while nothing is sent to it. Whoever waits in this request
+    /// looks again when it does.
+    fn client_sends_no_more(&self) -> bool {
+        let state = self.lock();
+        state.half.as_ref().is_none_or(|half| half.watch(self.token) == Reception::Gone)
+    }
+
+    /// Has the network wait for something to read; whoever waits in this request looks again then.
+    fn run_until_readable(&self, file: &mut FileSend) -> PyResult<()> {
+        let (inbox, token, waiting) = (self.bridge().inbox(), self.token, file.until_readable());
+        runtime_handle::spawn(self.bridge().executor(), async move {
+            waiting.await;
+            inbox.push(Event::Progress(token));
+        })
     }
 
     /// Has an errand run where it may block; whoever waits in this request looks again afterwards.
@@ -94,7 +125,8 @@ fn os_error(error: &io::Error, file: &FileSend) -> PyErr {
     // Rust adds the number, which Python adds too.
     let text = text.split(" (os error").next().unwrap_or_default().to_owned();
     match (error.raw_os_error(), &file.path) {
-        (Some(number), Some(path)) => PyOSError::new_err((number, text, path.clone())),
+        // As it came: a `str`.
+        (Some(number), Some(path)) => PyOSError::new_err((number, text, path.clone().into_os_string())),
         (Some(number), None) => PyOSError::new_err((number, text)),
         (None, _) => PyOSError::new_err(text),
     }

@@ -33,13 +33,23 @@ pub(crate) struct State {
     pub(crate) room: RoomWatch,
     /// asyncio holds tasks weakly, so we do not.
     pub(crate) task: Option<Py<PyAny>>,
-    pub(crate) head_request: bool,
+    method: http::Method,
     pub(crate) outbox: Outbox,
     /// What becomes of trailers, if any come.
     trailers: Fate,
     trailing: Option<Box<Trailing>>,
-    /// A file whose length the head waits for; dead once that is known, or nobody asks any more.
-    pub(crate) opening: Weak<()>,
+    /// What a head waits for that is held.
+    pub(crate) held_for: HeldFor,
+}
+
+/// What a head that is held waits for.
+pub(crate) enum HeldFor {
+    /// Its body, or the application's next pause.
+    Body,
+    /// The length of a file; dead once nobody asks any more.
+    Length(Weak<()>),
+    /// A word on what to answer, since its file cannot be had: another head, or a body.
+    SecondThoughts,
 }
 
 /// What the bridge knows to be kept back.
@@ -69,11 +79,11 @@ impl State {
             budget: Budget::new(),
             room: RoomWatch::Off,
             task: None,
-            head_request: method == http::Method::HEAD,
+            method: method.clone(),
             outbox: Outbox::Empty,
             trailers,
             trailing: None,
-            opening: Weak::new(),
+            held_for: HeldFor::Body,
         }
     }
 
@@ -99,7 +109,8 @@ impl State {
     }
 
     pub(crate) fn start(&mut self, mut head: ResponseHead) -> PyResult<()> {
-        let next = self.response.start(&head).map_err(raise::misuse)?;
+        let before = if self.may_think_again() { Response::to(&self.method) } else { self.response };
+        let next = before.start(&head).map_err(raise::misuse)?;
         if self.is_gone() {
             return Err(raise::disconnected());
         }
@@ -108,12 +119,27 @@ impl State {
         self.trailing = Trailing::of(&mut head, fate);
         self.response = next;
         self.held = Some(head);
+        self.held_for = HeldFor::Body;
         Ok(())
+    }
+
+    /// Whether the head that came may be followed by another, in its place.
+    fn may_think_again(&self) -> bool {
+        self.held.is_some() && matches!(self.held_for, HeldFor::SecondThoughts)
+    }
+
+    /// A head that waits for nothing but its body, to be sent without.
+    pub(crate) fn take_lone_head(&mut self) -> Option<ResponseHead> {
+        match &self.held_for {
+            HeldFor::Length(asking) if asking.strong_count() > 0 => None,
+            HeldFor::SecondThoughts => None,
+            HeldFor::Body | HeldFor::Length(_) => self.held.take(),
+        }
     }
 
     /// A file is open that is the whole body: a head that does not say so yet says how long it is.
     pub(crate) fn opened(&mut self, length: Option<u64>) -> PyResult<()> {
-        self.opening = Weak::new();
+        self.held_for = HeldFor::Body;
         let holds = self.holds_the_end();
         let (Some(head), Some(length)) = (&mut self.held, length) else { return Ok(()) };
         if head.declared().is_some() || holds {
@@ -204,7 +230,7 @@ impl State {
         let mut parts = head.into_parts();
         parts.close |= matches!(write.then, Then::Overflow { .. });
         let bodiless = matches!(parts.status, http::StatusCode::NO_CONTENT | http::StatusCode::NOT_MODIFIED);
-        if self.head_request
+        if self.method == http::Method::HEAD
             && !bodiless
             && parts.declared.is_none()
             && matches!(write.then, Then::Complete)

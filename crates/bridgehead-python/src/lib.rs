@@ -27,6 +27,7 @@ mod message;
 mod names;
 mod nested;
 mod network;
+mod own_runtime;
 mod parked;
 mod poll_descriptor;
 mod raise;

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use bridgehead_asgi::{Excerpt, HttpMessage, Misuse, More, ResponseHead, add_trailer};
 use bytes::Bytes;
 use http::HeaderMap;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyOSError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{
@@ -31,8 +31,20 @@ const PATH: &str = "http.response.pathsend";
 const ZERO_COPY: &str = "http.response.zerocopysend";
 const TRAILERS: &str = "http.response.trailers";
 
-/// Reads one message.
-pub(crate) fn read(message: &Bound<'_, PyAny>) -> PyResult<Message> {
+/// A file that a message brings, taken when `send()` is called: whoever sends it may close it before the `await`. What is
+/// wrong with it is told at the `await`.
+pub(crate) fn take_file(message: &Bound<'_, PyAny>) -> Option<Box<FileSend>> {
+    let message = message.cast::<PyDict>().ok()?;
+    message.get_item(intern!(message.py(), "file")).ok()??;
+    let kind = message.get_item(names::kind(message.py())).ok()??;
+    if kind.cast::<PyString>().ok()?.to_str().ok()? != ZERO_COPY {
+        return None;
+    }
+    zero_copy_send(message).ok().map(Box::new)
+}
+
+/// Reads one message; its file may have been taken before.
+pub(crate) fn read(message: &Bound<'_, PyAny>, file: &mut Option<Box<FileSend>>) -> PyResult<Message> {
     let py = message.py();
     let Ok(message) = message.cast::<PyDict>() else {
         return Err(raise::misuse(Misuse::NotADict { came: type_name(message) }));
@@ -48,7 +60,8 @@ pub(crate) fn read(message: &Bound<'_, PyAny>) -> PyResult<Message> {
         HttpMessage::Body => body(message),
         HttpMessage::PathSend => Ok(Message::File(HttpMessage::PathSend, Box::new(path_send(message)?))),
         HttpMessage::ZeroCopySend => {
-            Ok(Message::File(HttpMessage::ZeroCopySend, Box::new(zero_copy_send(message)?)))
+            let file = file.take().map_or_else(|| zero_copy_send(message).map(Box::new), Ok)?;
+            Ok(Message::File(HttpMessage::ZeroCopySend, file))
         }
         HttpMessage::Trailers => trailers(message),
     }
@@ -198,21 +211,36 @@ fn zero_copy_send(message: &Bound<'_, PyDict>) -> PyResult<FileSend> {
         return Err(raise::misuse(Misuse::MissingKey { message: ZERO_COPY, key: "file" }));
     };
     // The application's own errors (a file without a descriptor, one that is closed) are raised as they are.
-    let number = if file.is_instance_of::<PyInt>() { file.clone() } else { descriptor_of(&file)? };
+    let is_number = file.is_instance_of::<PyInt>();
+    let number = if is_number { file.clone() } else { descriptor_of(&file)? };
     let Ok(number) = number.extract() else {
         return Err(wrong(ZERO_COPY, "file", &file, "a file with a descriptor"));
     };
-    let from = match size(message, intern!(py, "offset"), "offset")? {
-        Some(offset) => From::Offset(offset),
-        None => From::Position,
-    };
+    let offset = size(message, intern!(py, "offset"), "offset")?;
+    let position = if offset.is_none() && !is_number { position_in(&file)? } else { None };
     let count = size(message, intern!(py, "count"), "count")?;
     let more = more(message, ZERO_COPY, names::more_body(py), "more_body")?;
-    let file = ffi::duplicate(number).map_err(|error| match error.raw_os_error() {
+    let descriptor = ffi::duplicate(number).map_err(|error| match error.raw_os_error() {
         Some(libc::EBADF) => raise::misuse(Misuse::ClosedDescriptor { came: number }),
         _ => error.into(),
     })?;
-    Ok(FileSend::descriptor(file, from, count, more))
+    let mut sending =
+        FileSend::descriptor(descriptor, offset.map_or(From::Position, From::Offset), count, more);
+    if let Some(position) = position {
+        sending.start_at(file.unbind(), position);
+    }
+    Ok(sending)
+}
+
+/// Where Python is in a file; `None` for what has no position, as a pipe.
+fn position_in(file: &Bound<'_, PyAny>) -> PyResult<Option<u64>> {
+    let py = file.py();
+    let Some(tell) = file.getattr_opt(intern!(py, "tell"))? else { return Ok(None) };
+    match tell.call0() {
+        Ok(position) => Ok(position.extract().ok()),
+        Err(error) if error.is_instance_of::<PyOSError>(py) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 fn descriptor_of<'py>(file: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -228,6 +256,9 @@ fn size(message: &Bound<'_, PyDict>, name: &Bound<'_, PyString>, key: &'static s
         Some(size) if !size.is_none() => match size.extract() {
             // The system counts in signed numbers.
             Ok(size) if size <= i64::MAX as u64 => Ok(Some(size)),
+            _ if size.is_instance_of::<PyInt>() => {
+                Err(raise::misuse(Misuse::BadSize { message: ZERO_COPY, key, came: digits(&size) }))
+            }
             _ => Err(wrong(ZERO_COPY, key, &size, "a number of bytes, or None,")),
         },
         _ => Ok(None),

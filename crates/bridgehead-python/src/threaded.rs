@@ -9,12 +9,12 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 
 use bridgehead_net::{Config, Executor, Listener, Signal, Stage};
-use tokio::runtime::{self, Builder};
 use tokio::task::coop::unconstrained;
 
 use crate::app::ToLoop;
 use crate::ffi;
 use crate::inbox::{Event, Inbox};
+use crate::own_runtime::OwnRuntime;
 use crate::runtime::Runtime;
 use crate::runtime_handle::RuntimeHandle;
 use crate::standby::{Presence, Standby};
@@ -42,7 +42,7 @@ impl Threaded {
         let thread = thread::Builder::new().name("bridgehead-net".to_owned()).spawn(move || {
             ffi::block_signals();
             let app = Arc::new(ToLoop(Arc::clone(&inbox)));
-            let opened = runtime().and_then(|runtime| {
+            let opened = OwnRuntime::new().and_then(|runtime| {
                 let _entered = runtime.enter();
                 let serving = bridgehead_net::serve(config, listeners, app, stage, &executor)?;
                 Ok((runtime, serving))
@@ -81,8 +81,4 @@ impl Runtime for Threaded {
         self.thread.join()?;
         self.standby.stop()
     }
-}
-
-fn runtime() -> io::Result<runtime::Runtime> {
-    Builder::new_current_thread().enable_io().enable_time().build()
 }
