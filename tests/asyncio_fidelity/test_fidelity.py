@@ -85,6 +85,7 @@ def served(loop: str) -> Iterator[Served]:
         yield served
 
 
+@pytest.mark.combinations
 @pytest.mark.parametrize("name", CASES)
 def test_a_handler_sees_what_a_program_sees(served: Served, name: str) -> None:
     if name not in served.plain:
