@@ -53,6 +53,11 @@ frameworks: ## real frameworks answer as they do under uvicorn
 cpython-tests: ## CPython's own tests of asyncio, in requests and with our task, on every Python found
 	@.ci/each-python all tests/cpython $(ARGS)
 
+.PHONY: anyio-tests
+anyio-tests: ## anyio's own tests, in requests and with our task, on every Python found
+	@.ci/anyio
+	@.ci/each-python all tests/anyio_suite $(ARGS)
+
 .PHONY: soak
 soak: build ## the long tests
 	BRIDGEHEAD_TEST_SOAK=1 $(VENV)/bin/python -m pytest -m soak --timeout 1800 $(ARGS)
