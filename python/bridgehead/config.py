@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
+from bridgehead import forwarded
 from bridgehead.access_format import read as read_access_format
 from bridgehead.address import (
     Address,
@@ -26,6 +27,7 @@ from bridgehead.address import (
     read_port,
 )
 from bridgehead.errors import StartError
+from bridgehead.forwarded import read as read_trusted
 from bridgehead.log_config import read as read_log_config
 from bridgehead.options import (
     Option,
@@ -187,6 +189,23 @@ class Config:
         metavar="NUMBER",
         group="Address",
         help="connections the kernel keeps waiting; it caps this at net.core.somaxconn",
+    )
+
+    proxy_headers: bool = option(
+        True,
+        read=switch,
+        shape=Shape.SWITCH,
+        group="Proxies",
+        help="take X-Forwarded-For and X-Forwarded-Proto from those who are trusted; see docs/proxies.md",
+    )
+    forwarded_allow_ips: str | None = option(
+        None,
+        read=read_trusted,
+        metavar="ADDRESSES",
+        unset=forwarded.USUAL,
+        also=forwarded.VARIABLE,
+        group="Proxies",
+        help="trust these: addresses and networks with commas between them, or * for everybody",
     )
 
     server_header: bool = option(

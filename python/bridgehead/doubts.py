@@ -7,6 +7,7 @@ Invariant: nothing is changed here; what is warned of is served as it was set.
 
 from collections.abc import Iterator
 
+from bridgehead.forwarded import misread
 from bridgehead.sources import Resolved
 
 _RELOADING = ("reload_dirs", "reload_includes", "reload_excludes", "reload_delay", "reload_poll")
@@ -16,6 +17,7 @@ def doubts(settings: Resolved) -> Iterator[str]:
     """The sentences."""
     yield from _passed_over(settings)
     yield from _without_reload(settings)
+    yield from _trusted_by_nothing(settings)
     root_path = settings.config.root_path
     if root_path and not (root_path.startswith("/") and not root_path.endswith("/")):
         meant = root_path.strip("/")
@@ -30,6 +32,14 @@ def _passed_over(settings: Resolved) -> Iterator[str]:
     for name in ("host", "port"):
         if heard is not None and name in origins:
             yield f"{origins[name].source} is passed over, since {heard.source} says where to listen."
+
+
+def _trusted_by_nothing(settings: Resolved) -> Iterator[str]:
+    """uvicorn says nothing of these, and takes the proxy for the client."""
+    given = settings.origins.get("forwarded_allow_ips")
+    sentence = misread(settings.config.forwarded_allow_ips or "") if given is not None else None
+    if given is not None and sentence is not None:
+        yield f"{given.source}: {sentence}"
 
 
 def _without_reload(settings: Resolved) -> Iterator[str]:

@@ -21,14 +21,12 @@ CONFIG_VARIABLE = OUR_PREFIX + "CONFIG"
 # What uvicorn takes from the environment besides our options. (A name that neither knows is a mistake.)
 _UVICORN_ONLY = frozenset(
     [
-        "FORWARDED_ALLOW_IPS",
         "H11_MAX_INCOMPLETE_EVENT_SIZE",
         "HTTP",
         "HTTP2",
         "LIMIT_CONCURRENCY",
         "LIMIT_MAX_REQUESTS",
         "LIMIT_MAX_REQUESTS_JITTER",
-        "PROXY_HEADERS",
         "RESET_CONTEXTVARS",
         "TIMEOUT_WORKER_HEALTHCHECK",
         "VERSION",

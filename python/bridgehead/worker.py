@@ -17,6 +17,7 @@ from bridgehead import log, reports, trace
 from bridgehead._native import Server as Network
 from bridgehead.asgi import Application, answer
 from bridgehead.config import Config
+from bridgehead.forwarded import Trusted, trusted
 from bridgehead.lifespan import Lifespan
 from bridgehead.loops import OwnLoop
 from bridgehead.patience import Patience
@@ -54,6 +55,7 @@ class Options:
     date_header: bool
     default_headers: tuple[tuple[bytes, bytes], ...]
     logs: Logs
+    proxies: Trusted | None
     runtime: int | str
     request_task: Chosen | None
 
@@ -180,6 +182,7 @@ class Worker:
             runtime=_runtime(place),
             request_task=place.tasks,
             logs=reports.wanted(config),
+            proxies=trusted(config.forwarded_allow_ips) if config.proxy_headers else None,
         )
 
 

@@ -48,6 +48,8 @@ async def show_scope(scope: Scope, receive: Receive, send: Send) -> None:
             "raw_path": scope["raw_path"].decode("latin-1"),
             "query_string": scope["query_string"].decode("latin-1"),
             "http_version": scope["http_version"],
+            "client": scope["client"],
+            "scheme": scope["scheme"],
             "headers": [
                 [name.decode("latin-1"), value.decode("latin-1")] for name, value in scope["headers"]
             ],

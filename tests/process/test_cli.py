@@ -114,7 +114,11 @@ def test_flags_that_contradict_each_other_are_refused(words: str, message: str) 
             "let a proxy in front do the TLS",
         ),
         ("--workers 4", "--workers is an option of uvicorn's that is not there yet", "leave it out"),
-        ("--no-proxy-headers", "--no-proxy-headers is an option of uvicorn's that is not there yet", None),
+        (
+            "--no-reset-contextvars",
+            "--no-reset-contextvars is an option of uvicorn's that is not there yet",
+            None,
+        ),
         ("--loop uvlop", "--loop: 'uvlop' is not one of auto, asyncio, uvloop", "did you mean `uvloop`?"),
         (
             "--timeout-keep-alive nan",

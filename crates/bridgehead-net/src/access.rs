@@ -192,7 +192,7 @@ impl AccessLog {
         self.layout.write(facts, &mut line);
         facts.target().iter().flatten().for_each(|part| escape::plain(part.as_bytes(), &mut target));
         AccessRecord {
-            client: facts.peer.client.to_string(),
+            client: facts.peer.client.escaped(),
             method: facts.method().unwrap_or(NONE).to_owned(),
             target: facts.target().map_or_else(|| NONE.to_owned(), |_| lossless(target)),
             version: facts.version().unwrap_or(NONE),

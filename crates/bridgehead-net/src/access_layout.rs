@@ -176,7 +176,9 @@ impl Layout {
 fn write_usual(facts: &Facts<'_>, colours: Colours, line: &mut Vec<u8>) {
     let (code, reason) = facts.status();
     let Ink { level, bold, status, plain } = if colours == Colours::On { Ink::of(code) } else { Ink::NONE };
-    let _ = write!(line, "{level}INFO{plain}:     {} - \"{bold}", facts.peer.client);
+    let _ = write!(line, "{level}INFO{plain}:     ");
+    facts.peer.client.write_escaped(line);
+    let _ = write!(line, " - \"{bold}");
     write_request(facts, escape::plain, line);
     let _ = write!(line, "{plain}\" {status}{code} {reason}{plain}");
     if let Some(trace) = facts.trace {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use http::{HeaderName, HeaderValue};
 
 use crate::access::AccessLog;
+use crate::forwarded::Proxies;
 use crate::request_id::RequestIds;
 
 /// Settings of one worker's network side.
@@ -24,6 +25,8 @@ pub struct Config {
     pub access_log: Option<AccessLog>,
     /// Whether whoever answers requests hears of those that were refused.
     pub refusals: Refusals,
+    /// Whose word is taken for who a client is, if anybody's.
+    pub proxies: Option<Proxies>,
     /// Gives each request an id, if that is wanted.
     pub request_ids: Option<RequestIds>,
 }

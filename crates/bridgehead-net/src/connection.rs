@@ -49,9 +49,11 @@ const FRESH_GRACE: Duration = Duration::from_millis(250);
 /// A connection as its requests see it.
 pub(crate) struct Line {
     pub(crate) socket: Arc<Socket>,
-    pub(crate) peer: Arc<Peer>,
+    peer: Arc<Peer>,
     app: Arc<dyn App>,
     config: Arc<Config>,
+    /// Whether its client may be a proxy that names others.
+    trusted: bool,
     // Only the connection's own task comes here, but hyper wants what it polls to be shareable.
     phase: Mutex<Phase>,
 }
@@ -69,6 +71,7 @@ enum Phase {
 #[derive(Debug)]
 pub(crate) struct Turn {
     line: Arc<Line>,
+    peer: Arc<Peer>,
     record: Option<Box<Record>>,
     trace: Option<Arc<Trace>>,
     next: Next,
@@ -172,6 +175,7 @@ impl Line {
     fn new(socket: Socket, peer: Arc<Peer>, worker: &Worker) -> Self {
         Self {
             socket: Arc::new(socket),
+            trusted: worker.config.proxies.as_ref().is_some_and(|proxies| proxies.trust(&peer.client)),
             peer,
             app: Arc::clone(&worker.app),
             config: Arc::clone(&worker.config),
@@ -183,7 +187,11 @@ impl Line {
     fn record_refusal(&self, ended: hyper::Result<()>) {
         let Err(error) = ended else { return };
         let Some(status) = refusal::status_of(&error) else { return };
-        self.tell_refusal(|| format!("{}: {error}", status.canonical_reason().unwrap_or_default()), None);
+        self.tell_refusal(
+            &self.peer,
+            || format!("{}: {error}", status.canonical_reason().unwrap_or_default()),
+            None,
+        );
         if let Some(log) = &self.config.access_log {
             log.write(&Record::unread(status), &self.peer, None, &*self.app);
         }
@@ -194,14 +202,21 @@ impl Line {
         *self.phase() = Phase::Busy(None);
         let record = self.config.access_log.as_ref().map(|log| Record::new(log, head));
         let trace = self.config.request_ids.as_ref().map(|ids| Arc::new(ids.trace(&head.headers)));
-        Turn { line: Arc::clone(self), record, trace, next: Next::Idle }
+        Turn { line: Arc::clone(self), peer: self.peer_of(head), record, trace, next: Next::Idle }
+    }
+
+    /// Who sent this request: the client, or whom a trusted proxy names.
+    fn peer_of(&self, head: &request::Parts) -> Arc<Peer> {
+        let proxies = self.config.proxies.as_ref().filter(|_| self.trusted);
+        let seen = proxies.and_then(|proxies| proxies.see_through(&self.peer, &head.headers));
+        seen.map_or_else(|| Arc::clone(&self.peer), Arc::new)
     }
 
     /// Says to who wants to know why a request did not reach the application.
-    fn tell_refusal(&self, reason: impl FnOnce() -> String, trace: Option<&Trace>) {
+    fn tell_refusal(&self, peer: &Peer, reason: impl FnOnce() -> String, trace: Option<&Trace>) {
         if self.config.refusals == Refusals::Reported {
             self.app.report(Report::Refused {
-                client: self.peer.client.to_string(),
+                client: peer.client.escaped(),
                 reason: reason(),
                 request_id: trace.map(|trace| trace.id().to_owned()),
             });
@@ -316,6 +331,11 @@ impl Turn {
         *self.line.phase() = Phase::Busy(Some(witness));
     }
 
+    /// Who sent it.
+    pub(crate) fn peer(&self) -> &Arc<Peer> {
+        &self.peer
+    }
+
     /// What it is called, if ids are given.
     pub(crate) fn trace(&self) -> Option<&Arc<Trace>> {
         self.trace.as_ref()
@@ -337,7 +357,7 @@ impl Turn {
 
     /// It does not reach the application, for this reason.
     pub(crate) fn refused(&self, reason: &str) {
-        self.line.tell_refusal(|| reason.to_owned(), self.trace.as_deref());
+        self.line.tell_refusal(&self.peer, || reason.to_owned(), self.trace.as_deref());
     }
 
     pub(crate) fn wrote(&mut self, bytes: usize) {
@@ -364,7 +384,7 @@ impl Drop for Turn {
             Next::Closing => Phase::Closing,
         };
         if let (Some(record), Some(log)) = (self.record.take(), &self.line.config.access_log) {
-            log.write(&record, &self.line.peer, self.trace.as_deref(), &*self.line.app);
+            log.write(&record, &self.peer, self.trace.as_deref(), &*self.line.app);
         }
     }
 }

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, ready};
 use tokio::net::{TcpListener, UnixListener};
 
 use crate::forked;
-use crate::peer::{Address, Peer};
+use crate::peer::{Address, Peer, Scheme};
 use crate::socket::Socket;
 
 /// `BPF_RET | BPF_K`.
@@ -109,12 +109,20 @@ impl Open {
             Kind::Tcp(listener) => loop {
                 let (stream, client) = ready!(listener.poll_accept(cx))?;
                 let Ok(server) = stream.local_addr() else { continue };
-                let peer = Peer { client: Address::inet(client), server: Address::inet(server) };
+                let peer = Peer {
+                    client: Address::inet(client),
+                    server: Address::inet(server),
+                    scheme: Scheme::Http,
+                };
                 return Poll::Ready(Ok((Socket::tcp(stream), Arc::new(peer))));
             },
             Kind::Unix(listener, path) => {
                 let (stream, _) = ready!(listener.poll_accept(cx))?;
-                let peer = Peer { client: Address::Unix(None), server: Address::Unix(path.clone()) };
+                let peer = Peer {
+                    client: Address::Unix(None),
+                    server: Address::Unix(path.clone()),
+                    scheme: Scheme::Http,
+                };
                 Poll::Ready(Ok((Socket::unix(stream), Arc::new(peer))))
             }
         }

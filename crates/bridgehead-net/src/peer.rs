@@ -1,9 +1,12 @@
 //! Who is at the other end of a connection, and on which address of ours.
 //!
-//! Not the trust in forwarded headers: these are the socket's own addresses.
+//! Not the trust in what proxies say (`forwarded`): what a socket tells by itself is made here.
 
 use std::fmt;
+use std::io::Write;
 use std::net::SocketAddr;
+
+use crate::escape;
 
 /// One end of a socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,12 +15,67 @@ pub enum Address {
     Inet(SocketAddr),
     /// A Unix socket's path; clients usually have none.
     Unix(Option<String>),
+    /// What a trusted proxy says of whom it heard: not always an address, and never to be written unescaped.
+    Forwarded {
+        /// As it came.
+        host: String,
+        /// 0: it is not known.
+        port: u16,
+    },
+}
+
+/// By what a request came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// In the clear.
+    Http,
+    /// By TLS.
+    Https,
+    /// As `Http`; the word of some proxies for a WebSocket.
+    Ws,
+    /// As `Https`; likewise.
+    Wss,
+}
+
+impl Scheme {
+    /// As ASGI has it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Https => "https",
+            Self::Ws => "ws",
+            Self::Wss => "wss",
+        }
+    }
 }
 
 impl Address {
     /// As `accept` gives it, with IPv4-mapped addresses unmapped.
     pub(crate) fn inet(address: SocketAddr) -> Self {
         Self::Inet(SocketAddr::new(address.ip().to_canonical(), address.port()))
+    }
+
+    /// For a line of text.
+    pub(crate) fn write_escaped(&self, line: &mut Vec<u8>) {
+        match self {
+            Self::Forwarded { host, port } => {
+                escape::plain(host.as_bytes(), line);
+                // Writing to a Vec cannot fail.
+                let _ = write!(line, ":{port}");
+            }
+            Self::Inet(_) | Self::Unix(_) => {
+                let _ = write!(line, "{self}");
+            }
+        }
+    }
+
+    /// The same by itself.
+    pub(crate) fn escaped(&self) -> String {
+        let mut text = Vec::new();
+        self.write_escaped(&mut text);
+        // What is written is ASCII.
+        String::from_utf8(text).unwrap_or_default()
     }
 }
 
@@ -26,17 +84,21 @@ impl fmt::Display for Address {
         match self {
             Self::Inet(address) => write!(out, "{}:{}", address.ip(), address.port()),
             Self::Unix(_) => Ok(()),
+            Self::Forwarded { host, port } => write!(out, "{host}:{port}"),
         }
     }
 }
 
-/// Both ends of a connection, made once and shared by its requests.
-#[derive(Debug)]
+/// Both ends of a connection, made once and shared by its requests; but for those for which a trusted proxy names
+/// another client.
+#[derive(Clone, Debug)]
 pub struct Peer {
     /// Who connected.
     pub client: Address,
     /// Which of our addresses it reached.
     pub server: Address,
+    /// By what.
+    pub scheme: Scheme,
 }
 
 #[cfg(test)]

@@ -47,7 +47,7 @@ pub(crate) async fn answer(
     let (head, body) = request.into_parts();
     let mut turn = line.begin(&head);
     let version = head.version;
-    match ask(&line, &worker, &mut turn, (head, body)).await {
+    match ask(&worker, &mut turn, (head, body)).await {
         Ok(half) => reply(half, &line, &worker.config, version, turn).await,
         Err(refusal) => Ok(refuse(refusal, &worker.config, turn)),
     }
@@ -55,7 +55,6 @@ pub(crate) async fn answer(
 
 /// Hands a request to the application, with as much of its body as is there.
 async fn ask(
-    line: &Arc<Line>,
     worker: &Worker,
     turn: &mut Turn,
     (head, body): (request::Parts, Incoming),
@@ -75,7 +74,7 @@ async fn ask(
         headers: head.headers,
         trace: turn.trace().cloned(),
     };
-    let arrival = Box::new(Arrival { head, peer: Arc::clone(&line.peer), half });
+    let arrival = Box::new(Arrival { head, peer: Arc::clone(turn.peer()), half });
     if let Err(arrival) = worker.app.dispatch(arrival) {
         client.refused();
         drop(arrival);

@@ -5,7 +5,7 @@
 //! Invariant: nothing in a scope is shared with another request but immutable objects.
 
 use bridgehead_asgi::{Fate, decode_path, http_version};
-use bridgehead_net::{Address, Peer, RequestHead, Trace};
+use bridgehead_net::{Address, Peer, RequestHead, Scheme, Trace};
 use http::Version;
 use http::header::{HOST, HeaderMap, HeaderName, HeaderValue, TE};
 use pyo3::intern;
@@ -74,7 +74,7 @@ impl Template {
         asgi.set_item("spec_version", bridgehead_asgi::SPEC_VERSION)?;
         let scope = PyDict::new(py);
         scope.set_item(names::kind(py), "http")?;
-        scope.set_item("scheme", "http")?;
+        scope.set_item("scheme", Scheme::Http.as_str())?;
         scope.set_item("root_path", &root_path)?;
         Ok(Self { scope: scope.unbind(), asgi: asgi.unbind(), root_path, state, extensions })
     }
@@ -97,6 +97,9 @@ impl Template {
         scope.set_item(names::method(py), head.method.as_str())?;
         self.set_target(&scope, head)?;
         scope.set_item(names::headers(py), headers(py, head)?)?;
+        if peer.scheme != Scheme::Http {
+            scope.set_item(intern!(py, "scheme"), peer.scheme.as_str())?;
+        }
         scope.set_item(names::client(py), address(py, &peer.client)?)?;
         scope.set_item(names::server(py), address(py, &peer.server)?)?;
         scope.set_item(intern!(py, "extensions"), self.extensions.to_dict(py, trailers)?)?;
@@ -181,6 +184,7 @@ fn address<'py>(py: Python<'py>, address: &Address) -> PyResult<Bound<'py, PyAny
         Address::Inet(address) => {
             (PyString::new(py, &address.ip().to_string()), address.port()).into_pyobject(py)?.into_any()
         }
+        Address::Forwarded { host, port } => (host, port).into_pyobject(py)?.into_any(),
         Address::Unix(Some(path)) => (path, py.None()).into_pyobject(py)?.into_any(),
         Address::Unix(None) => py.None().into_bound(py),
     })

@@ -2,12 +2,13 @@
 //!
 //! Orchestration (lifespan, deadlines, what is said) is `worker.py`'s; each method here is one step of it.
 
+use std::net::IpAddr;
 use std::os::fd::RawFd;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bridgehead_net::{Config, Listener, LogPipe, Ownership, Stage};
+use bridgehead_net::{Config, Known, Listener, LogPipe, Network, Ownership, Stage};
 use http::{HeaderName, HeaderValue};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -42,9 +43,33 @@ struct Options {
     date_header: bool,
     default_headers: Vec<(Vec<u8>, Vec<u8>)>,
     logs: Logs,
+    proxies: Option<Proxies>,
     runtime: Wanted,
     /// What coroutines are run by, if it is not asyncio alone.
     request_task: Option<RequestTaskType>,
+}
+
+/// `bridgehead.forwarded.Trusted`: whose word is taken for who a client is.
+#[derive(FromPyObject)]
+struct Proxies {
+    everybody: bool,
+    addresses: Vec<IpAddr>,
+    networks: Vec<(IpAddr, u8)>,
+    names: Vec<String>,
+}
+
+impl Proxies {
+    fn read(&self) -> bridgehead_net::Proxies {
+        if self.everybody {
+            return bridgehead_net::Proxies::All;
+        }
+        let networks = self.networks.iter().map(|&(base, prefix)| Network { base, prefix }).collect();
+        bridgehead_net::Proxies::Known(Known {
+            addresses: self.addresses.iter().copied().collect(),
+            networks,
+            names: self.names.iter().cloned().collect(),
+        })
+    }
 }
 
 /// `bridgehead.request_task.Chosen`: a type of task that parks, and what drives its coroutines.
@@ -228,6 +253,7 @@ fn config(options: &Options, logs: Wiring) -> PyResult<Config> {
         default_headers: default_headers(&options.default_headers)?,
         access_log: logs.access_log,
         refusals: logs.refusals,
+        proxies: options.proxies.as_ref().map(Proxies::read),
         request_ids: logs.request_ids,
     })
 }

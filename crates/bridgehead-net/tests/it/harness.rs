@@ -61,6 +61,7 @@ pub(crate) fn plain(keep_alive: Duration) -> Config {
         default_headers: Vec::new(),
         access_log: None,
         refusals: Refusals::Silent,
+        proxies: None,
         request_ids: None,
     }
 }

@@ -1,0 +1,87 @@
+"""Whose word is taken for who a client is: `--forwarded-allow-ips`, read as uvicorn reads it.
+
+Not what proxies say: that is looked at in Rust (`forwarded.rs`).
+
+Invariant: nobody is trusted by a word that names no address and no network.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bridgehead.errors import StartError
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+
+VARIABLE = "FORWARDED_ALLOW_IPS"
+USUAL = "127.0.0.1,::1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trusted:
+    """Who may name another client; read by Rust. `names` stand in lists of addresses, and are none."""
+
+    everybody: bool = False
+    addresses: tuple[str, ...] = ()
+    networks: tuple[tuple[str, int], ...] = ()
+    names: tuple[str, ...] = ()
+
+
+def read(value: object) -> str | None:
+    """An option's reader: addresses and networks with commas between them, or a list of those."""
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, Iterable):
+        words = list(value)
+        if all(isinstance(each, str) for each in words):
+            return ",".join(words)
+    hint = "write addresses and networks with commas between them, or *"
+    raise StartError(f"{value!r} does not say whom to trust", hint)
+
+
+def trusted(words: str | None, environ: Mapping[str, str] = os.environ) -> Trusted:
+    """Whom these words name. As in uvicorn, None looks at the environment, where nothing is nobody."""
+    if words is None:
+        words = environ.get(VARIABLE, USUAL)
+    if words == "*":
+        return Trusted(everybody=True)
+    addresses, networks, names = [], [], []
+    for word in (each.strip() for each in words.split(",")):
+        named = _named(word)
+        if named is None or "%" in word:  # an address of one link is compared as it is written
+            names.append(word)
+        elif "/" in word:
+            base, _, prefix = named.compressed.partition("/")
+            networks.append((base, int(prefix)))
+        else:
+            addresses.append(named.compressed)
+    return Trusted(addresses=tuple(addresses), networks=tuple(networks), names=tuple(names))
+
+
+def misread(words: str) -> str | None:
+    """The sentence for a word that looks like a network or an address, and trusts nobody."""
+    for word in (each.strip() for each in words.split(",") if words != "*"):
+        if _named(word) is not None:
+            continue
+        if "/" in word:
+            import ipaddress
+
+            try:
+                meant = f"did you mean {ipaddress.ip_network(word, strict=False)}?"
+            except ValueError:
+                meant = "it is written as 10.0.0.0/8"
+            return f"{word!r} is no network, and nobody is trusted by it; {meant}"
+        if word == "*":
+            return "'*' stands for everybody only by itself; beside others nobody is trusted by it"
+    return None
+
+
+def _named(word: str) -> "IPv4Address | IPv6Address | IPv4Network | IPv6Network | None":
+    import ipaddress  # costs 4 ms, and who serves needs it once
+
+    try:
+        return ipaddress.ip_network(word) if "/" in word else ipaddress.ip_address(word)
+    except ValueError:
+        return None
