@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from bridgehead.testing import running
 from bridgehead.testing.logs import KEPT, Logs
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -238,3 +239,9 @@ def test_the_example_project_passes() -> None:
         [*command, "-c", "/dev/null"], cwd=folder, capture_output=True, text=True, timeout=55
     )
     assert "4 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_without_httpx_a_client_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    with pytest.raises(ImportError, match="bridgehead\\[testing\\]"):
+        _ = running("greeting:app").client

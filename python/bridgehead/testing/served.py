@@ -8,7 +8,7 @@ Invariant: leaving the `with` block ends the server, and fails if it did not end
 from abc import ABC, abstractmethod
 from contextlib import ExitStack
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from bridgehead.testing.logs import Logs
 
@@ -55,19 +55,20 @@ class Served(ABC):
     def client(self) -> "httpx.Client":
         """An httpx client for it, closed with the server. It waits 15 seconds, and asks no proxy."""
         if self._client is None:
-            import httpx
-
-            transport = httpx.HTTPTransport(uds=self.uds)
-            client = httpx.Client(base_url=self._base, transport=transport, timeout=15.0, trust_env=False)
+            package = _httpx()
+            transport = package.HTTPTransport(uds=self.uds)
+            client = package.Client(base_url=self._base, transport=transport, timeout=15.0, trust_env=False)
             self._client = self._held.enter_context(client)
         return self._client
 
     def async_client(self) -> "httpx.AsyncClient":
         """An asynchronous one: `async with server.async_client() as client:`."""
-        import httpx
-
-        transport = httpx.AsyncHTTPTransport(uds=self.uds)
-        return httpx.AsyncClient(base_url=self._base, transport=transport, timeout=15.0, trust_env=False)
+        package = _httpx()
+        transport = package.AsyncHTTPTransport(uds=self.uds)
+        client: httpx.AsyncClient = package.AsyncClient(
+            base_url=self._base, transport=transport, timeout=15.0, trust_env=False
+        )
+        return client
 
     @property
     def _base(self) -> str:
@@ -111,3 +112,12 @@ class Served(ABC):
             f"the server said {complaints[0]!r} (if the test provokes it: allow=[…]);"
             f" all it said:\n{self.logs.text[-_SHOWN:]}"
         )
+
+
+def _httpx() -> Any:
+    """The package, which Bridgehead itself does not need."""
+    try:
+        import httpx
+    except ImportError:
+        raise ImportError("a server's client is httpx's: pip install bridgehead[testing]") from None
+    return httpx
