@@ -44,6 +44,11 @@ class Measured:
         """The median."""
         return statistics.median(burst.rate for burst in self.bursts)
 
+    @property
+    def cores(self) -> float:
+        """How much of a core it had."""
+        return self.cpu * self.rate / 1e6
+
     def late(self, name: str) -> float | None:
         """The median of `p50` or `p99`, if its client tells it."""
         values = [value for burst in self.bursts if (value := getattr(burst, name)) is not None]
@@ -82,8 +87,8 @@ class Row:
 def summary(rows: Iterable[Row]) -> str:
     """A line for each workload."""
     ours = ("workload", "Bridgehead, µs", "again")
-    others = ("best peer, µs", "/ peer", "limit, µs", "/ limit", "p99 / peer")
-    lines = [f"| {' | '.join([*ours, *others])} |", "|---|---|---|---|---|---|---|---|"]
+    others = ("best peer, µs", "/ peer", "cores of both", "limit, µs", "/ limit", "p99 / peer")
+    lines = [f"| {' | '.join([*ours, *others])} |", "|---|---|---|---|---|---|---|---|---|"]
     lines += [_summed(row) for row in rows if OURS in row.good()]
     return "\n".join([*lines, "", f"Skipped until they exist: {', '.join(LATER)}.", ""])
 
@@ -99,6 +104,7 @@ def _summed(row: Row) -> str:
         f"{control.cpu / ours.cpu - 1:+.0%}" if control else "",
         f"{peer.cpu:.1f} ({row.best_peer})" if peer else "",
         f"**{ours.cpu / peer.cpu:.2f}**" if peer else "",
+        f"{ours.cores:.2f}, {peer.cores:.2f}" if peer else "",
         f"{row.limit:.1f}" if row.limit else "",
         f"{ours.cpu / row.limit:.2f}" if row.limit else "",
         f"{p99s[0] / p99s[1]:.2f}" if p99s[0] and p99s[1] else "",
@@ -108,8 +114,8 @@ def _summed(row: Row) -> str:
 
 def details(row: Row) -> str:
     """A table of one workload."""
-    head = "| server | CPU µs per answer | least to most | answers a second | p50 | p99 | MiB |"
-    lines = [f"### {row.workload.name}", "", head, "|---|---|---|---|---|---|---|"]
+    head = "| server | CPU µs per answer | least to most | answers a second | cores | p50 | p99 | MiB |"
+    lines = [f"### {row.workload.name}", "", head, "|---|---|---|---|---|---|---|---|"]
     lines += _lines(row)
     return "\n".join([*lines, ""])
 
@@ -118,7 +124,7 @@ def _lines(row: Row) -> Iterator[str]:
     # Those without a figure last.
     for name, each in sorted(row.servers.items(), key=lambda pair: bool(pair[1].wrong)):
         if each.wrong or not each.bursts:
-            yield f"| {name} | refused: {each.wrong or 'not measured'} | | | | | |"
+            yield f"| {name} | refused: {each.wrong or 'not measured'} | | | | | | |"
             continue
         costs = [burst.cpu for burst in each.bursts]
         cells = [
@@ -126,14 +132,15 @@ def _lines(row: Row) -> Iterator[str]:
             f"{each.cpu:.1f}",
             f"{min(costs):.1f} to {max(costs):.1f}",
             f"{each.rate:,.0f}",
+            f"{each.cores:.2f}",
             *(_milliseconds(each.late(which)) for which in ("p50", "p99")),
             f"{each.memory:.0f}",
         ]
         yield f"| {' | '.join(cells)} |"
     if row.call is not None:
-        yield f"| {ALONE} | {row.call:.1f} | | | | | |"
+        yield f"| {ALONE} | {row.call:.1f} | | | | | | |"
     if row.limit is not None:
-        yield f"| limit: hyper and the call | {row.limit:.1f} | | | | | |"
+        yield f"| limit: hyper and the call | {row.limit:.1f} | | | | | | |"
 
 
 def _milliseconds(seconds: float | None) -> str:

@@ -75,7 +75,8 @@ def test_the_yardstick_refuses_wrong_answers_and_finds_the_best_peer() -> None:
     )
     said = run("-c", program)
     assert (
-        "| hello, 1 connection | 10.0 | +10% | 16.0 (granian) | **0.62** | 8.0 | 1.25 | 1.00 |" in said.stdout
+        "| hello, 1 connection | 10.0 | +10% | 16.0 (granian) | **0.62** | 1.00, 1.00 | 8.0 | 1.25 | 1.00 |"
+        in said.stdout
     ), said
     assert "| liar | refused: status 500 |" in said.stdout
     assert "| limit: hyper and the call | 8.0 |" in said.stdout
