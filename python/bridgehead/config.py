@@ -12,33 +12,21 @@ from collections.abc import Awaitable, Callable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
-from bridgehead import forwarded
+from bridgehead import address, forwarded, levels
 from bridgehead.access_format import read as read_access_format
-from bridgehead.address import (
-    Address,
-    DescriptorAddress,
-    TcpAddress,
-    UnixAddress,
-    bare_host,
-    bindable,
-    bound_below,
-    parse_address,
-    read_descriptor,
-    read_port,
-)
 from bridgehead.errors import StartError
 from bridgehead.forwarded import read as read_trusted
 from bridgehead.log_config import read as read_log_config
 from bridgehead.options import (
     Option,
     Shape,
+    application,
     below,
     choice,
     each_below,
     header,
     many,
     maybe,
-    numbered,
     option,
     options_of,
     path,
@@ -50,16 +38,7 @@ from bridgehead.quantities import seconds
 
 Application = Callable[..., Awaitable[None]]
 
-# As `logging` numbers them; TRACE is uvicorn's.
-_LEVELS = {50: "critical", 40: "error", 30: "warning", 20: "info", 10: "debug", 5: "trace"}
 _NEW = "new: uvicorn has no such option"
-
-
-def read_app(value: object) -> Any:
-    """An option's reader: a target in words, or the application itself."""
-    if isinstance(value, str) or callable(value):
-        return value
-    raise StartError(f"{value!r} is neither a target nor an application", "write module:app")
 
 
 @dataclass(slots=True)
@@ -68,7 +47,7 @@ class Config:
 
     app: str | Application = option(
         "",
-        read=read_app,
+        read=application,
         shape=Shape.TARGET,
         metavar="TARGET",
         group="Application",
@@ -144,7 +123,7 @@ class Config:
 
     host: str = option(
         "127.0.0.1",
-        read=bare_host,
+        read=address.bare_host,
         metavar="HOST",
         unset="every interface",
         group="Address",
@@ -152,7 +131,7 @@ class Config:
     )
     port: int = option(
         8000,
-        read=read_port,
+        read=address.read_port,
         metavar="PORT",
         also="PORT",
         group="Address",
@@ -160,10 +139,10 @@ class Config:
     )
     bind: tuple[str, ...] = option(
         (),
-        read=many(bindable),
+        read=many(address.bindable),
         shape=Shape.LIST,
         metavar="ADDRESS",
-        anchor=bound_below,
+        anchor=address.bound_below,
         group="Address",
         help="instead of host and port, several times: host:port, [ipv6]:port, :port, unix:/path, fd://number",
         differs=_NEW,
@@ -178,7 +157,7 @@ class Config:
     )
     fd: int | None = option(
         None,
-        read=maybe(read_descriptor),
+        read=maybe(address.read_descriptor),
         metavar="NUMBER",
         group="Address",
         help="listen on a socket that was opened for us (systemd: 3)",
@@ -329,9 +308,9 @@ class Config:
         differs=_NEW,
     )
 
-    log_level: str | None = option(
+    log_level: str | int | None = option(
         None,
-        read=maybe(numbered(choice(*_LEVELS.values()), _LEVELS)),
+        read=maybe(levels.read),
         metavar="LEVEL",
         unset="info",
         group="Logs",
@@ -401,15 +380,15 @@ class Config:
         if twice := next((each for each in fixed if fixed.count(each) > 1), None):
             raise StartError(f"bind: {twice} is there twice", "name each address once")
 
-    def addresses(self) -> tuple[Address, ...]:
+    def addresses(self) -> tuple[address.Address, ...]:
         """Where to listen. As in uvicorn, `uds` is heard before `fd`, and `fd` before `host`."""
         if self.bind:
-            return tuple(map(parse_address, self.bind))
+            return tuple(map(address.parse_address, self.bind))
         if self.uds is not None:
-            return (UnixAddress(path=self.uds),)
+            return (address.UnixAddress(path=self.uds),)
         if self.fd is not None:
-            return (DescriptorAddress(number=self.fd),)
-        return (TcpAddress(host=self.host, port=self.port),)
+            return (address.DescriptorAddress(number=self.fd),)
+        return (address.TcpAddress(host=self.host, port=self.port),)
 
 
 OPTIONS: tuple[Option, ...] = options_of(Config)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from bridgehead import log_config, loggers
 from bridgehead.formatters import TRACE as TRACE
 from bridgehead.formatters import colored
+from bridgehead.levels import number_of
 
 if TYPE_CHECKING:
     from bridgehead.config import Config
@@ -22,15 +23,6 @@ INFO = logging.INFO
 ERROR = logging.ERROR
 DEBUG = logging.DEBUG
 
-_LEVELS = {
-    "critical": logging.CRITICAL,
-    "error": logging.ERROR,
-    "warning": logging.WARNING,
-    "info": logging.INFO,
-    "debug": logging.DEBUG,
-    "trace": TRACE,
-}
-_DEFAULT_LEVEL = "info"
 _BOLD = "1"
 _CYAN = "36"
 
@@ -38,9 +30,9 @@ _CYAN = "36"
 def configure(config: "Config") -> None:
     """Set up our loggers and uvicorn's, as the options ask for it."""
     logging.addLevelName(TRACE, "TRACE")
-    level = None if config.log_level is None else _LEVELS[config.log_level]
+    level = None if config.log_level is None else number_of(config.log_level)
     if config.log_config == "":
-        level = level or _LEVELS[_DEFAULT_LEVEL]
+        level = level or INFO
         loggers.stand_in(config, level)
     else:
         loggers.step_back()

@@ -159,6 +159,13 @@ def each_below(values: Any, folder: str) -> tuple[str, ...]:
     return tuple(below(each, folder) for each in values)
 
 
+def application(value: object) -> Any:
+    """A target in words, or the application itself."""
+    if isinstance(value, str) or callable(value):
+        return value
+    raise StartError(f"{value!r} is neither a target nor an application", "write module:app")
+
+
 def text(value: object) -> str:
     """Any text."""
     if isinstance(value, str):
@@ -209,11 +216,6 @@ def choice(*words: str) -> Reader[str]:
         raise StartError(f"{value!r} is not one of {', '.join(words)}", did_you_mean(word, words))
 
     return read
-
-
-def numbered(read_word: Reader[str], numbers: dict[int, str]) -> Reader[str]:
-    """One of some words, or the number that Python has for it."""
-    return lambda value: read_word(numbers.get(value, value) if isinstance(value, int) else value)
 
 
 def maybe(read_given: Reader[T]) -> Reader[T | None]:

@@ -76,7 +76,11 @@ def test_a_log_level_may_be_an_enumeration_or_a_number() -> None:
 
     assert Config("main:app", log_level=Level.QUIET).log_level == "warning"
     assert Config("main:app", log_level=Old.QUIET).log_level == "error"
-    assert Config("main:app", log_level=logging.CRITICAL).log_level == "critical"  # type: ignore[arg-type]
+    assert Config("main:app", log_level=logging.CRITICAL).log_level == "critical"
+    assert Config("main:app", log_level=15).log_level == 15
+    assert logging.getLogger("uvicorn.error").getEffectiveLevel() == 15
+    with pytest.raises(StartError, match="log_level: -1 is not a level"):
+        Config("main:app", log_level=-1)
 
 
 def test_a_configuration_loads_once_and_says_what() -> None:
