@@ -127,6 +127,11 @@ def misbehaviour(sentence: str, request_id: str | None = None) -> None:
     _of_request(logging.ERROR, "ASGI: %s", (sentence,), request_id)
 
 
+def surprise(sentence: str, request_id: str | None = None) -> None:
+    """What came of the application's answer otherwise than it meant."""
+    _of_request(logging.WARNING, "ASGI: %s", (sentence,), request_id)
+
+
 def refused(client: str, reason: str, request_id: str | None = None) -> None:
     """A request that the application never sees."""
     _of_request(logging.DEBUG, "Refused a request of %s: %s", (client, reason), request_id)

@@ -36,6 +36,7 @@ class Host:
     answer: Callable[..., Coroutine[Any, Any, None]]
     finished: Callable[[], object]
     complain: Callable[[str, str | None], object]
+    warn: Callable[[str, str | None], object]
     trace: Callable[[str], object] | None
     event_loop: asyncio.AbstractEventLoop
     context: contextvars.Context
@@ -160,6 +161,7 @@ class Worker:
             answer=answer,
             finished=self._requests.finish,
             complain=log.misbehaviour,
+            warn=log.surprise,
             trace=trace.drives(os.environ, ours=ours),
             event_loop=self._loop,
             context=context,

@@ -816,10 +816,7 @@ async def send_trailers(scope: Scope, receive: Receive, send: Send) -> None:
     await more(send, b"one")
     await asyncio.sleep(0.01)
     await end(send, b"two")
-    try:
-        await send({"type": "http.response.trailers", "headers": [(b"x-sum", b"6")]})
-    except RuntimeError as error:
-        routes.note("unannounced", str(error))
+    await send({"type": "http.response.trailers", "headers": [(b"x-sum", b"6"), (b"x-late", b"1")]})
 
 
 @routes.at("until-shutdown")

@@ -174,14 +174,6 @@ pub enum Misuse {
         /// The field's name.
         name: Excerpt,
     },
-    /// A head that has left cannot announce any more.
-    #[error(
-        "trailer `{name}` came; a `trailer` header of `http.response.start` that names it was due before"
-    )]
-    TrailerUnannounced {
-        /// The field's name.
-        name: Excerpt,
-    },
     /// A lifespan message at a time when it means nothing.
     #[error("`{came}` came out of place; {due} was due")]
     OutOfPlace {

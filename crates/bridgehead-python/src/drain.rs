@@ -41,6 +41,8 @@ pub(crate) struct Callables {
     pub(crate) finished: Py<PyAny>,
     /// Called with a sentence about the application.
     pub(crate) complain: Py<PyAny>,
+    /// The same, of what is no mistake, but not as it was meant.
+    pub(crate) warn: Py<PyAny>,
     /// Takes the lines that Python's loggers are to have.
     pub(crate) reports: Py<PyAny>,
 }
@@ -77,6 +79,7 @@ pub(crate) struct Books {
     held: Vec<Py<Http>>,
     flush: Flush,
     network: Network,
+    warned_of_trailer: bool,
 }
 
 /// Who has what is kept back leave.
@@ -135,6 +138,23 @@ impl Bridge {
     /// Says something of the application to its operator.
     pub(crate) fn complain(&self, py: Python<'_>, sentence: &str, request_id: Option<&str>) -> PyResult<()> {
         self.callables.complain.call1(py, (sentence, request_id)).map(drop)
+    }
+
+    /// Says that a trailer was left out: once for each worker, since its application does so in each answer.
+    pub(crate) fn warn_of_trailer(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        request_id: Option<&str>,
+    ) -> PyResult<()> {
+        if std::mem::replace(&mut self.books().warned_of_trailer, true) {
+            return Ok(());
+        }
+        let sentence = format!(
+            "the trailer `{name}` was left out, as others will be: in HTTP/1.1 a stream has to name its trailers in \
+             a `trailer` header of `http.response.start`"
+        );
+        self.callables.warn.call1(py, (sentence, request_id)).map(drop)
     }
 
     /// The network has ended: its last lines are said.

@@ -174,11 +174,14 @@ impl Http {
                 return Ok(Outcome::File(file));
             }
             Message::Trailers(fields, more) => {
-                let (room, ended) = this.lock().trailers(fields, more)?;
+                let (taken, ended) = this.lock().trailers(fields, more)?;
+                if let Some(name) = taken.left_out {
+                    bridge.warn_of_trailer(py, name.as_str(), this.request_id())?;
+                }
                 if ended {
                     this.response_ended(py)?;
                 }
-                room
+                taken.room.unwrap_or(Room::Free)
             }
         };
         match room {

@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 
 use crate::budget::Budget;
 use crate::raise;
-use crate::trailing::Trailing;
+use crate::trailing::{Taken, Trailing};
 use crate::wait::Wait;
 
 pub(crate) struct State {
@@ -162,15 +162,14 @@ impl State {
         self.response.is_ended() && !self.holds_the_end()
     }
 
-    /// Gives whether anybody is there to read them, and whether the response is over.
-    pub(crate) fn trailers(&mut self, fields: HeaderMap, more: More) -> PyResult<(Room, bool)> {
+    /// Gives what came of them, and whether the response is over.
+    pub(crate) fn trailers(&mut self, fields: HeaderMap, more: More) -> PyResult<(Taken, bool)> {
         let Some(trailing) = &mut self.trailing else {
             return Err(raise::misuse(Misuse::TrailersUnpromised));
         };
-        Ok(match trailing.take(fields, more, self.half.as_ref())? {
-            Some(room) => (room, more == More::Ends),
-            None => (Room::Free, false),
-        })
+        let taken = trailing.take(fields, more, self.half.as_ref())?;
+        let ended = taken.room.is_some() && more == More::Ends;
+        Ok((taken, ended))
     }
 
     /// Gives whether there is room for more, what is to be complained of, and whether the response is over.

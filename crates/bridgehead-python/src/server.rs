@@ -86,6 +86,7 @@ struct Host {
     answer: Py<PyAny>,
     finished: Py<PyAny>,
     complain: Py<PyAny>,
+    warn: Py<PyAny>,
     /// Told of each drive, when the operator asks.
     trace: Option<Py<PyAny>>,
     event_loop: Py<PyAny>,
@@ -134,6 +135,7 @@ impl Server {
                 answer: host.answer,
                 finished: host.finished,
                 complain: host.complain,
+                warn: host.warn,
                 reports: options.logs.reports,
             },
             handle: network.handle(),

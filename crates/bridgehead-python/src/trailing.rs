@@ -2,9 +2,10 @@
 //!
 //! Whether they are due is `bridgehead-asgi`'s to say.
 //!
-//! Invariant: every trailer that is written was announced in the head.
+//! Invariant: every trailer that is written was announced in the head, since hyper writes no other; one that comes when
+//! the head has left is left out, and its response ends as it should have.
 
-use bridgehead_asgi::{Fate, Misuse, More, ResponseHead, Trailers};
+use bridgehead_asgi::{Fate, More, ResponseHead, Trailers};
 use bridgehead_net::{AppHalf, Room};
 use http::header::{HeaderMap, HeaderName};
 use pyo3::PyResult;
@@ -17,6 +18,15 @@ pub(crate) struct Trailing {
     stage: Trailers,
     announced: Vec<HeaderName>,
     fields: HeaderMap,
+}
+
+/// What came of a message of trailers.
+#[derive(Default)]
+pub(crate) struct Taken {
+    /// Whether anybody is there to read them; `None` where they have no place.
+    pub(crate) room: Option<Room>,
+    /// The first that had to be left out.
+    pub(crate) left_out: Option<HeaderName>,
 }
 
 impl Trailing {
@@ -41,33 +51,40 @@ impl Trailing {
         self.stage.hold_the_end()
     }
 
-    /// Takes a message's fields. Says, after the last, what came of writing them, if they are written at all.
-    pub(crate) fn take(
-        &mut self,
-        fields: HeaderMap,
-        more: More,
-        half: Option<&AppHalf>,
-    ) -> PyResult<Option<Room>> {
+    /// Takes a message's fields, and writes all of them after the last.
+    pub(crate) fn take(&mut self, fields: HeaderMap, more: More, half: Option<&AppHalf>) -> PyResult<Taken> {
         let next = self.stage.trailers(more).map_err(raise::misuse)?;
         if self.stage == Trailers::Due(Fate::Dropped) {
             self.stage = next;
-            return Ok(None);
+            return Ok(Taken::default());
         }
-        let Some(half) = half else { return Ok(Some(Room::Gone)) };
+        let Some(half) = half else { return Ok(Taken { room: Some(Room::Gone), left_out: None }) };
+        let left_out = self.keep_announced(fields, half);
+        self.stage = next;
+        let room = match more {
+            More::Follows => Room::Free,
+            More::Ends => half.end_with(std::mem::take(&mut self.fields)),
+        };
+        Ok(Taken { room: Some(room), left_out })
+    }
+
+    /// Announces what it still can; gives the first field that had to be left out.
+    fn keep_announced(&mut self, mut fields: HeaderMap, half: &AppHalf) -> Option<HeaderName> {
+        let mut late = Vec::new();
         for name in fields.keys() {
-            if !self.announced.contains(name) {
-                if !half.announce(name.clone()) {
-                    let name = bridgehead_asgi::Excerpt::of(name.as_str());
-                    return Err(raise::misuse(Misuse::TrailerUnannounced { name }));
-                }
+            if self.announced.contains(name) {
+                continue;
+            }
+            if half.announce(name.clone()) {
                 self.announced.push(name.clone());
+            } else {
+                late.push(name.clone());
             }
         }
-        self.fields.extend(fields);
-        self.stage = next;
-        match more {
-            More::Follows => Ok(Some(Room::Free)),
-            More::Ends => Ok(Some(half.end_with(std::mem::take(&mut self.fields)))),
+        for name in &late {
+            fields.remove(name);
         }
+        self.fields.extend(fields);
+        late.into_iter().next()
     }
 }

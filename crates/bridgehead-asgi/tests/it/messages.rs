@@ -151,8 +151,9 @@ fn every_sentence_says_what_came_and_what_was_due() {
             "trailer `host` came; it belongs into the headers of `http.response.start`",
         ),
         (
-            Misuse::TrailerUnannounced { name: Excerpt::of("x-sum") },
-            "trailer `x-sum` came; a `trailer` header of `http.response.start` that names it was due before",
+            Misuse::BadSize { message: "http.response.zerocopysend", key: "offset", came: Excerpt::of("-1") },
+            "`offset` of `http.response.zerocopysend` came as -1; a number of bytes, 0 to 9223372036854775807, or None, \
+             was due",
         ),
         (
             Misuse::OutOfPlace { came: "lifespan.startup.failed", due: "nothing more" },
