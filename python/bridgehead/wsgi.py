@@ -40,18 +40,40 @@ class _Client:
 _client: contextvars.ContextVar[_Client] = contextvars.ContextVar("bridgehead-wsgi-client")
 
 
+class _Start:
+    """`start_response`, which knows whether it was called: ASGI's words say nothing to a WSGI author."""
+
+    def __init__(self, start_response: Callable[..., Any]) -> None:
+        self._start_response = start_response
+        self._called = False
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        self._called = True
+        return self._start_response(*arguments, **named)
+
+    def assert_called(self, before: str) -> None:
+        if not self._called:
+            raise RuntimeError(
+                f"the WSGI application {before} before it called start_response(status, headers), "
+                "which was due first (PEP 3333)"
+            )
+
+
 class _Answer:
     """What the application gave, for as long as there is a client."""
 
-    def __init__(self, pieces: Iterable[bytes], client: _Client) -> None:
+    def __init__(self, pieces: Iterable[bytes], client: _Client, start: "_Start") -> None:
         self._pieces = pieces
         self._client = client
+        self._start = start
 
     def __iter__(self) -> Iterator[bytes]:
         for each in self._pieces:
+            self._start.assert_called("gave a piece of its body")
             yield each
             if self._client.gone:
                 return
+        self._start.assert_called("ended its answer")
 
     def close(self) -> None:
         """As WSGI has it, whatever became of the answer."""
@@ -69,7 +91,8 @@ def from_wsgi(application: Callable[..., Iterable[bytes]]) -> Application:
         raise StartError("a WSGI application needs the package a2wsgi", hint) from None
 
     def stoppable(environ: Any, start_response: Any) -> Any:
-        return _Answer(application(environ, start_response), _client.get())
+        start = _Start(start_response)
+        return _Answer(application(environ, start), _client.get(), start)
 
     middleware: Any = WSGIMiddleware(stoppable, workers=_THREADS)
 

@@ -138,6 +138,10 @@ def wsgi(environ: dict[str, Any], start_response: Start) -> Iterable[bytes]:
             return []
         case "/error":
             raise RuntimeError("the WSGI application failed")
+        case "/never-started":
+            return [b"a body"] * 100
+        case "/never-started-nor-said":
+            return []
         case "/late-error":
             start_response("200 OK", [("Content-Length", "1000")])
             return fail_in_the_middle()

@@ -148,3 +148,16 @@ def test_a_wsgi_application_that_fails_in_the_middle_breaks_the_answer_off(wsgi:
     assert len(rest) < 1000
     wsgi.wait_line("RuntimeError: the WSGI application failed in the middle")
     assert wsgi.ask("/environ").status == 200
+
+
+@pytest.mark.skipif(UVICORN, reason="uvicorn's words are ASGI's")
+@pytest.mark.parametrize(
+    ("path", "before"),
+    [("/never-started", "gave a piece of its body"), ("/never-started-nor-said", "ended its answer")],
+)
+def test_a_wsgi_application_that_never_starts_is_told_so_in_its_own_words(path: str, before: str) -> None:
+    with Server("interface_app:wsgi", "--interface", "wsgi", allow=["Traceback"]) as server:
+        assert server.ask(path).status == 500
+        line = server.wait_line("RuntimeError: ")
+        assert f"the WSGI application {before} before it called start_response(status, headers)" in line
+        assert "http.response" not in server.stderr
