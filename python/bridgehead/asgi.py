@@ -33,13 +33,13 @@ async def answer(
             http.settle()
             raise
         if not (_is_departure(error) and http.gone):
-            log.application_error(below(error), http.request_id)
+            log.application_error(below(error), http.names)
         http.settle()
     else:
         forks.end_child(None)
         lack = http.settle()
         if lack:
-            log.misbehaviour(f"the application {lack}", http.request_id)
+            log.misbehaviour(f"the application {lack}", http.names)
 
 
 def is_cancellation(error: BaseException) -> bool:

@@ -118,8 +118,9 @@ class JsonFormatter(logging.Formatter):
             "logger": getattr(record, "said_by", record.name),
             "message": record.getMessage(),
         }
-        if (request_id := getattr(record, "request_id", None)) is not None:
-            shown["request_id"] = request_id
+        for name in ("request_id", "traceparent"):
+            if (value := getattr(record, name, None)) is not None:
+                shown[name] = value
         if record.exc_info:
             shown["exception"] = self.formatException(record.exc_info)
         if record.stack_info:

@@ -23,6 +23,9 @@ INFO = logging.INFO
 ERROR = logging.ERROR
 DEBUG = logging.DEBUG
 
+
+Names = tuple[str, str | None]  # a request's id, and its `traceparent` if it has one
+
 _BOLD = "1"
 _CYAN = "36"
 
@@ -117,24 +120,24 @@ def trace(sentence: str) -> None:
     ours.handle(record)
 
 
-def application_error(error: BaseException, request_id: str | None = None) -> None:
+def application_error(error: BaseException, names: Names | None = None) -> None:
     """One record with the traceback of what the application raised, and the request's name if it has one."""
-    _of_request(logging.ERROR, "Exception in ASGI application", (), request_id, error)
+    _of_request(logging.ERROR, "Exception in ASGI application", (), names, error)
 
 
-def misbehaviour(sentence: str, request_id: str | None = None) -> None:
+def misbehaviour(sentence: str, names: Names | None = None) -> None:
     """What the application did wrong, without having raised."""
-    _of_request(logging.ERROR, "ASGI: %s", (sentence,), request_id)
+    _of_request(logging.ERROR, "ASGI: %s", (sentence,), names)
 
 
-def surprise(sentence: str, request_id: str | None = None) -> None:
+def surprise(sentence: str, names: Names | None = None) -> None:
     """What came of the application's answer otherwise than it meant."""
-    _of_request(logging.WARNING, "ASGI: %s", (sentence,), request_id)
+    _of_request(logging.WARNING, "ASGI: %s", (sentence,), names)
 
 
-def refused(client: str, reason: str, request_id: str | None = None) -> None:
+def refused(client: str, reason: str, names: Names | None = None) -> None:
     """A request that the application never sees."""
-    _of_request(logging.DEBUG, "Refused a request of %s: %s", (client, reason), request_id)
+    _of_request(logging.DEBUG, "Refused a request of %s: %s", (client, reason), names)
 
 
 def lines_lost(count: int) -> None:
@@ -151,14 +154,24 @@ def _of_request(
     level: int,
     message: str,
     words: tuple[str, ...],
-    request_id: str | None,
+    names: Names | None,
     error: BaseException | None = None,
 ) -> None:
-    if request_id is None:
+    if names is None:
         logger().log(level, message, *words, exc_info=error)
+        return
+    request_id, traceparent = names
+    if traceparent is None:
+        message, words = f"{message} (request %s)", (*words, request_id)
     else:
-        known = {"request_id": request_id}
-        logger().log(level, f"{message} (request %s)", *words, request_id, exc_info=error, extra=known)
+        message, words = f"{message} (request %s, traceparent %s)", (*words, request_id, traceparent)
+    logger().log(level, message, *words, exc_info=error, extra=attributes(names))
+
+
+def attributes(names: Names) -> dict[str, str]:
+    """What a record has of its request's names, for formatters and handlers."""
+    request_id, traceparent = names
+    return {"request_id": request_id} | ({} if traceparent is None else {"traceparent": traceparent})
 
 
 def _say(message: str, *words: object, color: str = "") -> None:

@@ -23,20 +23,20 @@ _MESSAGE = '%s - "%s %s HTTP/%s" %d'  # uvicorn's, whose five arguments filters 
 class Reports:
     """Says what the network reports, on the loop's thread; called by Rust."""
 
-    def access(self, asked: tuple[str, str, str, str, int], line: str, request_id: str | None) -> None:
+    def access(self, asked: tuple[str, str, str, str, int], line: str, names: log.Names | None) -> None:
         """One record of `bridgehead.access`."""
         logger = logging.getLogger(loggers.ACCESS)
         if not logger.isEnabledFor(logging.INFO):
             return
         record = logger.makeRecord(logger.name, logging.INFO, "", 0, _MESSAGE, asked, None)
         record.access_line = line
-        if request_id is not None:
-            record.request_id = request_id
+        if names is not None:
+            record.__dict__.update(log.attributes(names))
         logger.handle(record)
 
-    def refused(self, client: str, reason: str, request_id: str | None) -> None:
+    def refused(self, client: str, reason: str, names: log.Names | None) -> None:
         """Why a request did not reach the application."""
-        log.refused(client, reason, request_id)
+        log.refused(client, reason, names)
 
     def lost(self, count: int) -> None:
         """So many found no room."""

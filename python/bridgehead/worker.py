@@ -35,8 +35,8 @@ class Host:
     application: Application
     answer: Callable[..., Coroutine[Any, Any, None]]
     finished: Callable[[], object]
-    complain: Callable[[str, str | None], object]
-    warn: Callable[[str, str | None], object]
+    complain: Callable[[str, log.Names | None], object]
+    warn: Callable[[str, log.Names | None], object]
     trace: Callable[[str], object] | None
     event_loop: asyncio.AbstractEventLoop
     context: contextvars.Context

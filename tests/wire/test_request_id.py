@@ -56,7 +56,16 @@ def test_an_application_that_sets_the_header_has_the_last_word(server: Server) -
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"), [(PARENT, PARENT), ("malformed", None), (PARENT.upper(), None), ("", None)]
+    ("given", "kept"),
+    [
+        (PARENT, PARENT),
+        ("malformed", None),
+        (PARENT.upper(), None),
+        ("", None),
+        (f"00-{'0' * 32}-b7ad6b7169203331-01", None),
+        (f"00-0af7651916cd43dd8448eb211c80319c-{'0' * 16}-01", None),
+        (PARENT.replace("00-", "ff-", 1), None),
+    ],
 )
 def test_a_well_formed_traceparent_is_in_the_state(server: Server, given: str, kept: str | None) -> None:
     with server.connect() as client:
@@ -71,6 +80,16 @@ def test_an_exception_is_reported_with_the_requests_id(server: Server) -> None:
     assert (answer.status, answer.all("x-request-id")) == (500, ["it-failed"])
     line = server.wait_line("it-failed")
     assert line == "ERROR:    Exception in ASGI application (request it-failed)\n"
+
+
+def test_a_traceparent_is_in_lines_and_records(server: Server) -> None:
+    with server.connect() as client:
+        client.send(request("/fail?traced", headers=[("x-request-id", "traced"), ("traceparent", PARENT)]))
+        assert client.read_response().status == 500
+    line = server.wait_line("(request traced")
+    assert line == f"ERROR:    Exception in ASGI application (request traced, traceparent {PARENT})\n"
+    line = server.wait_line("/fail?traced", stream="stdout")
+    assert line.endswith(f"request_id=traced traceparent={PARENT}\n")
 
 
 def test_a_misbehaviour_is_reported_with_the_requests_id(server: Server) -> None:
@@ -113,7 +132,8 @@ def test_as_json_id_and_trace_are_members(loop: str) -> None:
             client.read_response()
         line = json.loads(server.wait_line("/fail", stream="stdout"))
         assert (line["request_id"], line["traceparent"]) == ("named", PARENT)
-        assert json.loads(server.wait_line("Exception"))["request_id"] == "named"
+        failed = json.loads(server.wait_line("Exception"))
+        assert (failed["request_id"], failed["traceparent"]) == ("named", PARENT)
 
 
 def test_without_the_option_nothing_is_named() -> None:

@@ -120,7 +120,7 @@ pub(crate) struct Facts<'a> {
     record: &'a Record,
     root_path: &'a str,
     pub(crate) peer: &'a Peer,
-    pub(crate) trace: Option<&'a Trace>,
+    pub(crate) trace: Option<&'a Arc<Trace>>,
     pub(crate) time: SystemTime,
 }
 
@@ -176,7 +176,7 @@ impl Facts<'_> {
 
 impl AccessLog {
     /// Says what became of a request.
-    pub(crate) fn write(&self, record: &Record, peer: &Peer, trace: Option<&Trace>, app: &dyn App) {
+    pub(crate) fn write(&self, record: &Record, peer: &Peer, trace: Option<&Arc<Trace>>, app: &dyn App) {
         let facts = Facts { record, root_path: &self.root_path, peer, trace, time: SystemTime::now() };
         match &self.sink {
             Sink::Pipe(pipe) => pipe.write(|line| {
@@ -198,7 +198,7 @@ impl AccessLog {
             version: facts.version().unwrap_or(NONE),
             status: facts.status().0,
             line: lossless(line),
-            request_id: facts.trace.map(|trace| trace.id().to_owned()),
+            trace: facts.trace.cloned(),
         }
     }
 }

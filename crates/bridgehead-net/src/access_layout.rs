@@ -76,7 +76,7 @@ enum Value<'a> {
 pub struct UnknownField(String);
 
 impl Layout {
-    /// The shape that uvicorn made usual, with the request's id behind it if there is one.
+    /// The shape that uvicorn made usual, with what ties it to other lines behind it, if that is given.
     #[must_use]
     pub fn usual(colours: Colours) -> Self {
         Self { style: Style::Usual(colours), request_headers: Vec::new(), response_headers: Vec::new() }
@@ -183,6 +183,9 @@ fn write_usual(facts: &Facts<'_>, colours: Colours, line: &mut Vec<u8>) {
     let _ = write!(line, "{plain}\" {status}{code} {reason}{plain}");
     if let Some(trace) = facts.trace {
         let _ = write!(line, " request_id={}", trace.id());
+        if let Some(parent) = trace.parent() {
+            let _ = write!(line, " traceparent={parent}");
+        }
     }
 }
 

@@ -38,7 +38,7 @@ pub enum Report {
         /// What it was told, in one sentence.
         reason: String,
         /// What the request is called, if ids are given.
-        request_id: Option<String>,
+        trace: Option<Arc<Trace>>,
     },
 }
 
@@ -58,7 +58,7 @@ pub struct AccessRecord {
     /// The whole line, as the layout has it.
     pub line: String,
     /// What the request is called, if ids are given.
-    pub request_id: Option<String>,
+    pub trace: Option<Arc<Trace>>,
 }
 
 /// Names one exchange to its [`App`]; chosen by the application's side when it parks.

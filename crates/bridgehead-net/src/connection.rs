@@ -183,9 +183,12 @@ impl Line {
         }
     }
 
-    /// hyper answers a head that it cannot read, and no request comes of it: it is told of here.
+    /// hyper answers a head that it cannot read, or closes, and no request comes of it: it is told of here.
     fn record_refusal(&self, ended: hyper::Result<()>) {
         let Err(error) = ended else { return };
+        if error.is_parse_version_h2() {
+            return self.tell_refusal(&self.peer, || refusal::OTHER_HTTP.to_owned(), None);
+        }
         let Some(status) = refusal::status_of(&error) else { return };
         self.tell_refusal(
             &self.peer,
@@ -213,12 +216,12 @@ impl Line {
     }
 
     /// Says to who wants to know why a request did not reach the application.
-    fn tell_refusal(&self, peer: &Peer, reason: impl FnOnce() -> String, trace: Option<&Trace>) {
+    fn tell_refusal(&self, peer: &Peer, reason: impl FnOnce() -> String, trace: Option<&Arc<Trace>>) {
         if self.config.refusals == Refusals::Reported {
             self.app.report(Report::Refused {
                 client: peer.client.escaped(),
                 reason: reason(),
-                request_id: trace.map(|trace| trace.id().to_owned()),
+                trace: trace.cloned(),
             });
         }
     }
@@ -357,7 +360,7 @@ impl Turn {
 
     /// It does not reach the application, for this reason.
     pub(crate) fn refused(&self, reason: &str) {
-        self.line.tell_refusal(&self.peer, || reason.to_owned(), self.trace.as_deref());
+        self.line.tell_refusal(&self.peer, || reason.to_owned(), self.trace.as_ref());
     }
 
     pub(crate) fn wrote(&mut self, bytes: usize) {
@@ -384,7 +387,7 @@ impl Drop for Turn {
             Next::Closing => Phase::Closing,
         };
         if let (Some(record), Some(log)) = (self.record.take(), &self.line.config.access_log) {
-            log.write(&record, &self.peer, self.trace.as_deref(), &*self.line.app);
+            log.write(&record, &self.peer, self.trace.as_ref(), &*self.line.app);
         }
     }
 }

@@ -71,6 +71,9 @@ impl Refusal {
     }
 }
 
+/// Why a client that begins with HTTP/2's preface is not answered: it would read nothing else.
+pub(crate) const OTHER_HTTP: &str = "no answer: the client began in HTTP/2, and HTTP/1.1 was due";
+
 /// What hyper answered by itself before it ended with this error, if it did.
 ///
 /// It refuses what it cannot read as a head, and closes; nothing is said to a client that broke off in the middle of

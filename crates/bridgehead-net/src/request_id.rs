@@ -5,6 +5,7 @@
 //! Invariant: an id has at most [`LONGEST`] characters, none of which needs escaping anywhere.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use http::header::{HeaderMap, HeaderName, HeaderValue};
@@ -19,6 +20,10 @@ const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// The length of version 00: two, thirty-two, sixteen and two digits.
 const TRACEPARENT_LENGTH: usize = 55;
+
+/// Where in it the trace is named, and where the parent.
+const TRACE: Range<usize> = 3..35;
+const PARENT: Range<usize> = 36..52;
 
 /// A request's id, and the `traceparent` it came with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,19 +96,24 @@ fn is_id(text: &[u8]) -> bool {
     (1..=LONGEST).contains(&text.len()) && text.iter().all(fits)
 }
 
-/// W3C Trace Context, section 3.2: what is not well formed is as good as not there.
+/// W3C Trace Context, section 3.2: what is not well formed is as good as not there, and so is version ff, a trace that is
+/// called nothing but zeros, and a parent that is.
 fn is_traceparent(text: &[u8]) -> bool {
     let digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let zeros = |text: &[u8]| text.iter().all(|byte| *byte == b'0');
     text.len() == TRACEPARENT_LENGTH
         && text.split(|byte| *byte == b'-').map(<[u8]>::len).eq([2, 32, 16, 2])
         && text.iter().all(|byte| digit(byte) || *byte == b'-')
+        && !text.starts_with(b"ff")
+        && !zeros(&text[TRACE])
+        && !zeros(&text[PARENT])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    const WELL_FORMED: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
     fn trace(pairs: &[(&'static str, &str)]) -> Trace {
         let mut headers = HeaderMap::new();
@@ -145,12 +155,24 @@ mod tests {
 
     #[test]
     fn a_traceparent_is_kept_if_it_is_well_formed() {
-        assert_eq!(trace(&[("traceparent", PARENT)]).parent(), Some(PARENT));
-        for parent in
-            ["", "x", &PARENT.to_uppercase(), &PARENT[1..], &PARENT.replace('-', "0"), &format!("{PARENT}-")]
-        {
+        assert_eq!(trace(&[("traceparent", WELL_FORMED)]).parent(), Some(WELL_FORMED));
+        for parent in [
+            "",
+            "x",
+            &WELL_FORMED.to_uppercase(),
+            &WELL_FORMED[1..],
+            &WELL_FORMED.replace('-', "0"),
+            &format!("{WELL_FORMED}-"),
+        ] {
             assert_eq!(trace(&[("traceparent", parent)]).parent(), None, "{parent:?}");
         }
-        assert_eq!(trace(&[("traceparent", PARENT), ("traceparent", PARENT)]).parent(), None);
+        assert_eq!(trace(&[("traceparent", WELL_FORMED), ("traceparent", WELL_FORMED)]).parent(), None);
+        for (what, zeros) in [("0af7651916cd43dd8448eb211c80319c", 32), ("b7ad6b7169203331", 16)] {
+            let parent = WELL_FORMED.replace(what, &"0".repeat(zeros));
+            assert_eq!(trace(&[("traceparent", &parent)]).parent(), None, "{parent:?}");
+        }
+        assert_eq!(trace(&[("traceparent", &WELL_FORMED.replacen("00", "ff", 1))]).parent(), None);
+        let newer = WELL_FORMED.replacen("00", "01", 1);
+        assert_eq!(trace(&[("traceparent", &newer)]).parent(), Some(&*newer));
     }
 }

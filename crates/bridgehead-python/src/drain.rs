@@ -20,6 +20,7 @@ use crate::fused::Patience;
 use crate::http::Http;
 use crate::http_state::State;
 use crate::inbox::{Event, Inbox};
+use crate::logs::Names;
 use crate::nested::Nested;
 use crate::runtime_handle::{RuntimeHandle, set_runtime_handle};
 use crate::scope::{Template, trailers};
@@ -136,17 +137,12 @@ impl Bridge {
     }
 
     /// Says something of the application to its operator.
-    pub(crate) fn complain(&self, py: Python<'_>, sentence: &str, request_id: Option<&str>) -> PyResult<()> {
-        self.callables.complain.call1(py, (sentence, request_id)).map(drop)
+    pub(crate) fn complain(&self, py: Python<'_>, sentence: &str, names: Names<'_>) -> PyResult<()> {
+        self.callables.complain.call1(py, (sentence, names)).map(drop)
     }
 
     /// Says that a trailer was left out: once for each worker, since its application does so in each answer.
-    pub(crate) fn warn_of_trailer(
-        &self,
-        py: Python<'_>,
-        name: &str,
-        request_id: Option<&str>,
-    ) -> PyResult<()> {
+    pub(crate) fn warn_of_trailer(&self, py: Python<'_>, name: &str, names: Names<'_>) -> PyResult<()> {
         if std::mem::replace(&mut self.books().warned_of_trailer, true) {
             return Ok(());
         }
@@ -154,7 +150,7 @@ impl Bridge {
             "the trailer `{name}` was left out, as others will be: in HTTP/1.1 a stream has to name its trailers in \
              a `trailer` header of `http.response.start`"
         );
-        self.callables.warn.call1(py, (sentence, request_id)).map(drop)
+        self.callables.warn.call1(py, (sentence, names)).map(drop)
     }
 
     /// The network has ended: its last lines are said.

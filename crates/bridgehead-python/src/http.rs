@@ -19,6 +19,7 @@ use crate::budget::MESSAGES;
 use crate::drain::Bridge;
 use crate::file_send::FileSend;
 use crate::http_state::{Outbox, RoomWatch, State};
+use crate::logs::{self, Names};
 use crate::message::{self, Message};
 use crate::wait::Wait;
 use crate::{names, raise, runtime_handle};
@@ -176,7 +177,7 @@ impl Http {
             Message::Trailers(fields, more) => {
                 let (taken, ended) = this.lock().trailers(fields, more)?;
                 if let Some(name) = taken.left_out {
-                    bridge.warn_of_trailer(py, name.as_str(), this.request_id())?;
+                    bridge.warn_of_trailer(py, name.as_str(), this.names())?;
                 }
                 if ended {
                     this.response_ended(py)?;
@@ -196,7 +197,7 @@ impl Http {
         let this = slf.get();
         let (room, notice, ended) = this.lock().body(body, more)?;
         if let Some(notice) = notice {
-            this.bridge.get().complain(slf.py(), &notice, this.request_id())?;
+            this.bridge.get().complain(slf.py(), &notice, this.names())?;
         }
         if ended {
             this.response_ended(slf.py())?;
@@ -301,10 +302,10 @@ impl Http {
         Bridge::tend(self.bridge.bind(py), || self.end(py))
     }
 
-    /// What the request is called, if ids are given.
+    /// What the request is called in lines and records, if ids are given: its id, and its `traceparent`.
     #[getter]
-    fn request_id(&self) -> Option<&str> {
-        self.trace.as_ref().map(|trace| trace.id())
+    fn names(&self) -> Names<'_> {
+        logs::names_of(self.trace.as_deref())
     }
 
     /// Whether the client has left.

@@ -206,7 +206,7 @@ mod tests {
         let report = |number: usize| Report::Refused {
             client: number.to_string(),
             reason: String::new(),
-            request_id: None,
+            trace: None,
         };
         inbox.push(Event::Progress(Token(1)));
         (0..REPORTS + 3).for_each(|number| inbox.report(report(number)));

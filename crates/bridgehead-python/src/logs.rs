@@ -8,7 +8,7 @@
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
-use bridgehead_net::{AccessLog, Colours, Layout, LogPipe, Refusals, Report, RequestIds, Sink};
+use bridgehead_net::{AccessLog, Colours, Layout, LogPipe, Refusals, Report, RequestIds, Sink, Trace};
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -73,16 +73,24 @@ fn open(descriptor: RawFd, layout: &Layout) -> PyResult<Arc<LogPipe>> {
     Ok(ffi::without_signals(|| LogPipe::start(descriptor, layout.clone()))?)
 }
 
+/// What `bridgehead.log.Names` is: a request's id, and its `traceparent`.
+pub(crate) type Names<'a> = Option<(&'a str, Option<&'a str>)>;
+
+pub(crate) fn names_of(trace: Option<&Trace>) -> Names<'_> {
+    trace.map(|trace| (trace.id(), trace.parent()))
+}
+
 /// Says one report.
 pub(crate) fn say(reports: &Bound<'_, PyAny>, report: Report) -> PyResult<()> {
     let py = reports.py();
     match report {
         Report::Access(record) => {
             let asked = (&record.client, &record.method, &record.target, record.version, record.status);
-            reports.call_method1(intern!(py, "access"), (asked, &record.line, &record.request_id))
+            reports
+                .call_method1(intern!(py, "access"), (asked, &record.line, names_of(record.trace.as_deref())))
         }
-        Report::Refused { client, reason, request_id } => {
-            reports.call_method1(intern!(py, "refused"), (client, reason, request_id))
+        Report::Refused { client, reason, trace } => {
+            reports.call_method1(intern!(py, "refused"), (client, reason, names_of(trace.as_deref())))
         }
     }
     .map(drop)
