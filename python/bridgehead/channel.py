@@ -36,20 +36,24 @@ class News:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What a child is to serve; its application is named in words, and its sockets by number."""
+    """What a child is to serve; its application is named in words, and its sockets by number.
+
+    When something can be read from `recall`, or its other end is closed, the sockets are the parent's again.
+    """
 
     config: Config
     path: list[str]
+    recall: int = -1
 
     def written(self) -> dict[str, Any]:
         """As JSON has it."""
         values = {option.name: _plain(getattr(self.config, option.name)) for option in OPTIONS}
-        return {"config": values, "path": self.path}
+        return {"config": values, "path": self.path, "recall": self.recall}
 
     @classmethod
     def read(cls, message: dict[str, Any]) -> "Order":
         """What `written` wrote."""
-        return cls(config=Config(**message["config"]), path=message["path"])
+        return cls(config=Config(**message["config"]), path=message["path"], recall=message["recall"])
 
 
 class Channel:

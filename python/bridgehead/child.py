@@ -47,6 +47,7 @@ def _serve(channel: Channel) -> int:
     parent = Parent(channel)
     parent.listen(said[1:])
     config = order.config
+    os.set_inheritable(order.recall, False)
     for address in config.addresses():
         if isinstance(address, DescriptorAddress):
             # What the application starts while it is imported must not hold the port.
@@ -59,7 +60,7 @@ def _serve(channel: Channel) -> int:
     from bridgehead.obedient import Obedient
     from bridgehead.server_config import Config
 
-    Obedient(Config.of(config), parent).run()
+    Obedient(Config.of(config), parent, order.recall).run()
     return 0
 
 

@@ -17,11 +17,12 @@ from bridgehead.server_config import Config
 
 
 class Obedient(CommandServer):
-    """Serves on sockets that its parent holds."""
+    """Serves on sockets that its parent holds, until it calls them back."""
 
-    def __init__(self, config: Config, parent: Parent) -> None:
+    def __init__(self, config: Config, parent: Parent, recall: int) -> None:
         super().__init__(config)
         self._parent = parent
+        self._recall = recall
 
     def _patience(self) -> Patience:
         """Whoever saved a file is waiting for the requests, not for the rest."""

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from enum import Enum, auto
 
 from bridgehead.channel import STOP, Channel, News, Order, Stage, news_of
@@ -35,12 +36,14 @@ class Offspring:
 
     def __init__(self, order: Order, listeners: Iterable[socket.socket], environ: Mapping[str, str]) -> None:
         ours, theirs = socket.socketpair()
-        with theirs, _without_interrupts():
+        self._lent, recall = socket.socketpair()
+        with theirs, recall, _without_interrupts():
             self._process = subprocess.Popen(
                 [sys.executable, *_interpreter_flags(), "-m", "bridgehead.child", str(theirs.fileno())],
-                pass_fds=[theirs.fileno(), *(each.fileno() for each in listeners)],
+                pass_fds=[theirs.fileno(), recall.fileno(), *(each.fileno() for each in listeners)],
                 env=dict(environ),
             )
+            order = replace(order, recall=recall.fileno())
         self.state = State.STARTING
         self.served = False
         self._deadline: float | None = None
@@ -70,6 +73,10 @@ class Offspring:
         """Seconds until it is overdue; None while nothing is due."""
         return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
 
+    def take_back(self) -> None:
+        """It lets nobody in from here on, whatever its loop does: its network looks, without Python."""
+        self._lent.close()
+
     def stop(self) -> None:
         """Tell it to end, once."""
         if self.state in (State.STOPPING, State.GONE):
@@ -94,6 +101,7 @@ class Offspring:
     def close(self) -> None:
         """Let go of what is left of it."""
         self._channel.close()
+        self._lent.close()
 
     @property
     def ending(self) -> str:

@@ -127,6 +127,8 @@ class _Reloader:
             log.logger().warning("Changes are looked for twice a second: %s.", polling)
         if not changed or self._told is not None:
             return
+        if self._child is not None:
+            self._child.take_back()  # first of all: who knocks now is for the new one
         log.logger().warning("Bridgehead detected changes in %s. Reloading...", _listed(changed))
         self._changed.update(changed)
         if self._child is not None:

@@ -77,6 +77,7 @@ class Server:
         self._starting: asyncio.Task[None] | None = None
         self._worker: Worker | None = None
         self._bound: list[Bound] = []
+        self._recall: int | None = None
         self._captured_signals: list[int] = []
         self.should_exit = False
         self.force_exit = False
@@ -160,7 +161,7 @@ class Server:
                 self._close_sockets()
                 return
             tasks = await choose(self.config.task_impl)
-            place = Place(bound=self._bound, own=self._own, tasks=tasks)
+            place = Place(bound=self._bound, recall=self._recall, own=self._own, tasks=tasks)
             self._worker = Worker(self.config.loaded_app, self.lifespan, self.config, place)
         groups = [self._bound] if sockets is None else [[each] for each in self._bound]
         self.servers = [Listening(each, self._worker) for each in groups]

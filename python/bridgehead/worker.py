@@ -48,6 +48,7 @@ class Options:
     """What the network needs to know; read by Rust."""
 
     listeners: tuple[tuple[int, bool], ...]
+    recall: int | None
     root_path: str
     state: dict[str, Any]
     pathsend: bool
@@ -63,9 +64,13 @@ class Options:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a worker listens, the loop it may turn (None: it is not ours), the tasks of its requests."""
+    """Where a worker listens, the loop it may turn (None: it is not ours), the tasks of its requests.
+
+    `recall` is the descriptor by which whoever lent the sockets calls them back.
+    """
 
     bound: Sequence[Bound]
+    recall: int | None
     own: OwnLoop | None
     tasks: Chosen | None
 
@@ -174,6 +179,7 @@ class Worker:
             headers = ((b"server", b"bridgehead"), *headers)
         return Options(
             listeners=tuple((each.socket.fileno(), not each.inherited) for each in place.bound),
+            recall=place.recall,
             root_path=config.root_path,
             state=state,
             pathsend=config.pathsend,

@@ -38,6 +38,13 @@ async def app(scope, receive, send):
         print("app: stuck", file=sys.stderr, flush=True)
         while True:
             pass
+    if path == "/held":
+        import ctypes
+        print("app: held", file=sys.stderr, flush=True)
+        ctypes.PyDLL(None).sleep(3600)
+    if path == "/slow":
+        print("app: slow", file=sys.stderr, flush=True)
+        time.sleep(0.3)
     if path == "/exit":
         os._exit(7)
     if path == "/kill":
@@ -127,6 +134,24 @@ def test_a_request_that_comes_while_the_application_starts_waits_for_the_new_one
             client.send(request("/"))
             (project.folder / "gate").write_text("open")
             assert client.read_response().body == b"two"
+
+
+@pytest.mark.parametrize("how", ["stuck", "held", "slow"])
+def test_whoever_comes_after_a_save_is_answered_by_the_new_code_whatever_holds_the_old(
+    project: Project, loop: str, how: str
+) -> None:
+    with project.serve("--loop", loop) as server:
+        holder = server.connect()
+        holder.send(request(f"/{how}"))
+        said(server, f"app: {how}")
+        project.save("two")
+        said(server, DETECTED)
+        clients = [server.connect(timeout=STARTUP_SECONDS) for _ in range(9)]
+        for client in clients:
+            client.send(request("/"))
+        assert [client.read_response().body for client in clients] == [b"two"] * 9
+        if how == "slow":
+            assert holder.read_response().body == b"one"
 
 
 BROKEN = {

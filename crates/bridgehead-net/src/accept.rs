@@ -1,4 +1,5 @@
-//! Takes clients in until the worker drains, then those that already wait, then no more.
+//! Takes clients in until the worker drains, then those that already wait, then no more; of a listener that is called
+//! back nobody, from that moment on.
 //!
 //! Not the connections themselves: each is a task of its own and outlives the listener.
 
@@ -61,6 +62,7 @@ async fn accept(listener: Open, worker: Worker) {
     loop {
         let accepted = tokio::select! {
             biased;
+            () = poll_fn(|cx| listener.poll_recalled(cx)) => return,
             _ = watch.reached(Stage::Draining) => break,
             accepted = poll_fn(|cx| listener.poll_accept(cx)) => accepted,
         };
@@ -93,11 +95,16 @@ fn take_in((socket, peer): (Socket, Arc<Peer>), worker: &Worker) {
     worker.executor.spawn(connection::run(socket, peer, worker.clone()));
 }
 
-/// The next client that is already there.
+/// The next client that is already there, and is ours.
 async fn waiting(listener: &Open) -> Option<io::Result<(Socket, Arc<Peer>)>> {
-    tokio::task::unconstrained(poll_fn(|cx| match listener.poll_accept(cx) {
-        Poll::Ready(accepted) => Poll::Ready(Some(accepted)),
-        Poll::Pending => Poll::Ready(None),
+    tokio::task::unconstrained(poll_fn(|cx| {
+        if listener.poll_recalled(cx).is_ready() {
+            return Poll::Ready(None);
+        }
+        Poll::Ready(match listener.poll_accept(cx) {
+            Poll::Ready(accepted) => Some(accepted),
+            Poll::Pending => None,
+        })
     }))
     .await
 }

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, UnixListener, UnixStream};
 
 use crate::forked;
 use crate::peer::{Address, Peer, Scheme};
@@ -39,7 +39,11 @@ pub enum Ownership {
 
 /// Bound and listening, not yet known to Tokio.
 #[derive(Debug)]
-pub struct Listener(Kind<std::net::TcpListener, std::os::unix::net::UnixListener>, Ownership);
+pub struct Listener {
+    kind: Kind<std::net::TcpListener, std::os::unix::net::UnixListener>,
+    ownership: Ownership,
+    recall: Option<std::os::unix::net::UnixStream>,
+}
 
 /// The same, driven by the runtime it was opened in.
 #[derive(Debug)]
@@ -48,6 +52,7 @@ pub(crate) struct Open {
     _owned: forked::Claim,
     kind: Kind<TcpListener, UnixListener>,
     ownership: Ownership,
+    recall: Option<UnixStream>,
 }
 
 #[derive(Debug)]
@@ -70,26 +75,40 @@ impl Listener {
         socket.set_nonblocking(true)?;
         let address = socket.local_addr()?;
         if address.as_socket().is_some() {
-            Ok(Self(Kind::Tcp(socket.into()), ownership))
+            Ok(Self { kind: Kind::Tcp(socket.into()), ownership, recall: None })
         } else if address.is_unix() {
             let path = address.as_pathname().map(|path| path.to_string_lossy().into_owned());
-            Ok(Self(Kind::Unix(socket.into(), path), ownership))
+            Ok(Self { kind: Kind::Unix(socket.into(), path), ownership, recall: None })
         } else {
             Err(ListenError::Family)
         }
     }
 
+    /// One that is lent to this worker until whoever lent it says something on this socket, or closes its end. From then
+    /// on nobody is let in, nor those who wait: they are the next one's.
+    ///
+    /// # Errors
+    /// When that is no such socket.
+    pub fn lent_until(self, recall: OwnedFd) -> io::Result<Self> {
+        let recall = std::os::unix::net::UnixStream::from(recall);
+        recall.set_nonblocking(true)?;
+        Ok(Self { recall: Some(recall), ..self })
+    }
+
     /// Makes it known to the current runtime.
     pub(crate) fn open(self) -> io::Result<Open> {
-        let ownership = self.1;
-        Ok(match self.0 {
+        let Self { kind, ownership, recall } = self;
+        let recall = recall.map(UnixStream::from_std).transpose()?;
+        Ok(match kind {
             Kind::Tcp(listener) => {
                 let listener = TcpListener::from_std(listener)?;
-                Open { _owned: forked::Claim::on(&listener), kind: Kind::Tcp(listener), ownership }
+                let _owned = forked::Claim::on(&listener);
+                Open { _owned, kind: Kind::Tcp(listener), ownership, recall }
             }
             Kind::Unix(listener, path) => {
                 let listener = UnixListener::from_std(listener)?;
-                Open { _owned: forked::Claim::on(&listener), kind: Kind::Unix(listener, path), ownership }
+                let _owned = forked::Claim::on(&listener);
+                Open { _owned, kind: Kind::Unix(listener, path), ownership, recall }
             }
         })
     }
@@ -101,6 +120,12 @@ impl Open {
         if let (Kind::Tcp(listener), Ownership::Ours) = (&self.kind, self.ownership) {
             drop_newcomers(listener);
         }
+    }
+
+    /// When it has to be given back; never, if it is not lent. For one task.
+    pub(crate) fn poll_recalled(&self, cx: &mut Context<'_>) -> Poll<()> {
+        // An error is the other's end, too.
+        self.recall.as_ref().map_or(Poll::Pending, |recall| recall.poll_read_ready(cx).map(drop))
     }
 
     /// The next client. A connection that was over before it was looked at is no error of ours and is passed over.

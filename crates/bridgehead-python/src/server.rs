@@ -35,6 +35,8 @@ const LAST_LINES: Duration = Duration::from_millis(500);
 struct Options {
     /// Each with whether it was bound for this worker.
     listeners: Vec<(RawFd, bool)>,
+    /// By which whoever lent them calls them back.
+    recall: Option<RawFd>,
     root_path: String,
     state: Option<Py<PyDict>>,
     pathsend: bool,
@@ -243,7 +245,11 @@ fn stepper(
 
 fn start(py: Python<'_>, options: &Options, logs: Wiring) -> PyResult<Started> {
     let config = config(options, logs)?;
-    let listeners = options.listeners.iter().map(|&listener| listen(listener)).collect::<PyResult<_>>()?;
+    let listeners = options
+        .listeners
+        .iter()
+        .map(|&listener| listen(listener, options.recall))
+        .collect::<PyResult<_>>()?;
     network::start(py, &options.runtime, config, listeners)
 }
 
@@ -260,10 +266,14 @@ fn config(options: &Options, logs: Wiring) -> PyResult<Config> {
     })
 }
 
-fn listen((descriptor, ours): (RawFd, bool)) -> PyResult<Listener> {
+fn listen((descriptor, ours): (RawFd, bool), recall: Option<RawFd>) -> PyResult<Listener> {
     let ownership = if ours { Ownership::Ours } else { Ownership::Shared };
-    Listener::new(ffi::duplicate(descriptor)?, ownership)
-        .map_err(|error| PyOSError::new_err(error.to_string()))
+    let listener = Listener::new(ffi::duplicate(descriptor)?, ownership)
+        .map_err(|error| PyOSError::new_err(error.to_string()))?;
+    match recall {
+        Some(recall) => Ok(listener.lent_until(ffi::duplicate(recall)?)?),
+        None => Ok(listener),
+    }
 }
 
 /// Values of one name together, as they are sent or left out together.

@@ -1,8 +1,11 @@
 //! How each kind of connection ends with its worker.
 
+use std::os::fd::OwnedFd;
+
 use bridgehead_asgi::More;
-use bridgehead_net::{Reception, Room, Stage};
+use bridgehead_net::{Listener, Ownership, Reception, Room, Stage};
 use bytes::Bytes;
+use tokio::net::TcpStream;
 
 use crate::harness::{Client, GET, LONG, Site, TOKEN, head, listener, plain, within};
 
@@ -186,4 +189,43 @@ async fn a_signal_that_is_lost_ends_everything() {
     assert_eq!(client.rest().await.0, b"");
     assert!(asked.half.is_gone());
     within(&mut site.served).await.expect("nothing is left");
+}
+
+#[tokio::test]
+async fn a_listener_that_is_called_back_is_the_next_ones_with_all_who_wait() {
+    let ours = listener();
+    let theirs = ours.try_clone().expect("a descriptor");
+    let (lender, recall) = std::os::unix::net::UnixStream::pair().expect("a socket pair");
+    let lent = Listener::new(OwnedFd::from(theirs), Ownership::Shared).expect("a listener");
+    let lent = lent.lent_until(OwnedFd::from(recall)).expect("a socket");
+    let mut old = Site::with(ours.local_addr().expect("an address"), lent, plain(LONG));
+    let (mut before, asked) = old.ask(GET).await;
+    drop(lender);
+    let mut after = old.connect().await;
+    after.send(GET).await;
+    assert_eq!(asked.half.finish(head(200, &[]), Bytes::from("old")), Room::Free);
+    assert_eq!(before.answer().await.body, b"old");
+    old.advance(Stage::Draining);
+    before.assert_closed().await;
+    within(&mut old.served).await.expect("it ends with its last connection");
+    assert!(old.is_quiet().await);
+    let next = Site::on(ours, plain(LONG));
+    assert_eq!(next.next().await.half.finish(head(200, &[]), Bytes::from("new")), Room::Free);
+    assert_eq!(after.answer().await.body, b"new");
+}
+
+#[tokio::test]
+async fn a_listener_that_is_lent_and_not_called_back_drains_as_any_other() {
+    let (_lender, recall) = std::os::unix::net::UnixStream::pair().expect("a socket pair");
+    let ours = listener();
+    let address = ours.local_addr().expect("an address");
+    let lent = Listener::new(OwnedFd::from(ours), Ownership::Shared).expect("a listener");
+    let lent = lent.lent_until(OwnedFd::from(recall)).expect("a socket");
+    let mut waiting = Client::new(within(TcpStream::connect(address)).await.expect("it listens"));
+    let mut site = Site::with(address, lent, plain(LONG));
+    site.advance(Stage::Draining);
+    waiting.send(GET).await;
+    assert_eq!(site.next().await.half.finish(head(200, &[]), Bytes::from("in time")), Room::Free);
+    assert_eq!(waiting.answer().await.body, b"in time");
+    within(&mut site.served).await.expect("it ends with its last connection");
 }
