@@ -60,6 +60,9 @@ def run(options: argparse.Namespace, ledger: Folder) -> tuple[Report, Verdict]:
         loading.stop()
         verdict = canary.check()
         server.__exit__(None, None, None)
+        closed = [each for each in canary.log if each.outcome is Outcome.CLOSED]
+        new = sum(not each.kept for each in closed)
+        print(f"closed without a byte: {len(closed)}, {new} of them on connections that were new")
         return loading.report(), verdict
 
 

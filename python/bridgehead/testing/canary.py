@@ -129,6 +129,7 @@ class Canary:
                 status=reply.status,
                 is_right=is_right,
                 answers=reply.answers,
+                kept=connection.asked > 1,
                 said=reply.said,
             )
         )

@@ -39,6 +39,7 @@ class Sent:
     status: int | None = None
     is_right: bool = True  # whether a complete body is the one that is due
     answers: int = 1  # complete ones; two to one request would be one too many
+    kept: bool = False  # whether its connection had carried a request before
     said: str = ""  # the error, if there was one
 
 
