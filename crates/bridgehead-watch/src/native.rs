@@ -5,7 +5,7 @@
 //!
 //! Invariant: notify's thread is never held up: what does not fit into the queue is told as lost.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use notify::event::{AccessKind, AccessMode, EventKind, ModifyKind, RenameMode};
 use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
 
 use crate::selection::Selection;
+use crate::snapshot::Stamp;
 use crate::walk::{Found, walk};
 
 /// One look at the queue covers this many events; a checkout that makes more is a change in any case.
@@ -29,6 +30,8 @@ const REACH: RecursiveMode =
 pub(crate) enum Told {
     /// A file that counts is another one.
     Changed(PathBuf),
+    /// Something about a file that counts, but for its content: a time, or its rights.
+    Touched(PathBuf),
     /// This is there, and may be a folder.
     Appeared(PathBuf),
     /// This is there no more, and may have been a folder.
@@ -80,6 +83,8 @@ impl From<notify::Error> for Unavailable {
 pub(crate) struct Native {
     watcher: RecommendedWatcher,
     entered: HashSet<PathBuf>,
+    /// Of each file that counts, as it was last known.
+    stamps: HashMap<PathBuf, Stamp>,
 }
 
 impl Native {
@@ -87,7 +92,7 @@ impl Native {
     pub(crate) fn start(selection: &Arc<Selection>, inbox: Inbox) -> Result<Self, Unavailable> {
         let known = Arc::clone(selection);
         let watcher = notify::recommended_watcher(move |event| tell(event, &known, &inbox))?;
-        let mut native = Self { watcher, entered: HashSet::new() };
+        let mut native = Self { watcher, entered: HashSet::new(), stamps: HashMap::new() };
         for top in &selection.folders {
             if let (Some(above), RecursiveMode::NonRecursive) = (top.parent(), REACH) {
                 // A folder at the top that is removed and made again is noticed there, if that may be watched.
@@ -108,10 +113,21 @@ impl Native {
                     outcome = self.watch(folder);
                 }
             }
-            Found::File(file, _) => files.push(file.to_owned()),
+            Found::File(file, metadata) => files.push((file.to_owned(), Stamp::of(metadata))),
             Found::Folder(_) => {}
         });
-        outcome.map(|()| files)
+        let found = files.iter().map(|(file, _)| file.clone()).collect();
+        self.stamps.extend(files);
+        outcome.map(|()| found)
+    }
+
+    /// Whether a file is another one than it was last known to be; that is known from here on.
+    pub(crate) fn differs(&mut self, file: &Path) -> bool {
+        let Ok(metadata) = file.metadata() else { return self.stamps.remove(file).is_some() };
+        let now = Stamp::of(&metadata);
+        let same = self.stamps.get(file) == Some(&now);
+        self.stamps.insert(file.to_owned(), now);
+        !same
     }
 
     /// Whether `path` was a folder that is watched; it is not any more.
@@ -147,9 +163,10 @@ fn tell(event: notify::Result<Event>, selection: &Selection, inbox: &Inbox) {
     };
     let Some(meaning) = Meaning::of(&event.kind) else { return };
     for path in event.paths {
-        let may_be_folder = meaning != Meaning::Changed && selection.enters(&path);
+        let may_be_folder = matches!(meaning, Meaning::Appeared | Meaning::Gone) && selection.enters(&path);
         if selection.counts(&path) {
-            inbox.put(Told::Changed(path.clone()));
+            let told = if meaning == Meaning::Touched { Told::Touched } else { Told::Changed };
+            inbox.put(told(path.clone()));
         }
         match meaning {
             Meaning::Appeared if may_be_folder => inbox.put(Told::Appeared(path)),
@@ -162,6 +179,7 @@ fn tell(event: notify::Result<Event>, selection: &Selection, inbox: &Inbox) {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Meaning {
     Changed,
+    Touched,
     Appeared,
     Gone,
 }
@@ -178,6 +196,7 @@ impl Meaning {
             EventKind::Modify(ModifyKind::Name(RenameMode::Both)) => None,
             // Systems that do not say which end it is.
             EventKind::Modify(ModifyKind::Name(_)) | EventKind::Any => Some(Self::Appeared),
+            EventKind::Modify(ModifyKind::Metadata(_)) => Some(Self::Touched),
             EventKind::Modify(_) | EventKind::Access(AccessKind::Close(AccessMode::Write)) => {
                 Some(Self::Changed)
             }

@@ -14,8 +14,9 @@ use crate::walk::{Found, walk};
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Snapshot(HashMap<PathBuf, Stamp>);
 
+/// What differs once a file was written or touched, and not when only its rights were changed.
 #[derive(Debug, PartialEq, Eq)]
-struct Stamp {
+pub(crate) struct Stamp {
     seconds: i64,
     nanoseconds: i64,
     size: u64,
@@ -23,7 +24,7 @@ struct Stamp {
 }
 
 impl Stamp {
-    fn of(file: &Metadata) -> Self {
+    pub(crate) fn of(file: &Metadata) -> Self {
         Self { seconds: file.mtime(), nanoseconds: file.mtime_nsec(), size: file.size(), inode: file.ino() }
     }
 }

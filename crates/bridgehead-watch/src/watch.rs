@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -119,7 +119,14 @@ impl Gathering {
         loop {
             match self.next(first) {
                 Ok(Told::Changed(path)) => {
+                    // That it is another one is certain: what is new of it has to be known.
+                    self.differs(&path);
                     self.changed.insert(path);
+                }
+                Ok(Told::Touched(path)) => {
+                    if self.differs(&path) {
+                        self.changed.insert(path);
+                    }
                 }
                 Ok(Told::Appeared(path)) => self.enter(path, &mut report),
                 Ok(Told::Gone(path)) => self.leave(path),
@@ -163,6 +170,13 @@ impl Gathering {
         let any = !found.is_empty();
         self.changed.extend(found);
         any
+    }
+
+    fn differs(&mut self, file: &Path) -> bool {
+        match &mut self.source {
+            Source::Native(native) => native.differs(file),
+            Source::Polling(_) => false,
+        }
     }
 
     /// A folder has come: what is in it has come before it was watched.

@@ -1,6 +1,7 @@
 //! What a developer's tools do to files, and what is reported of it.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -123,6 +124,19 @@ fn what_does_not_count_is_not_reported() {
         folder.write("__pycache__/main.py", "new");
         folder.write("data.sqlite", "new");
         fs::read(folder.at("main.py")).expect("a file");
+        watched.was_quiet(&folder);
+    }
+}
+
+#[test]
+fn rights_that_change_are_no_change() {
+    for method in METHODS {
+        let folder = Folder::new();
+        let files = [folder.write("main.py", ""), folder.write("web/other.py", "")];
+        let watched = Watched::new(&folder.0, method);
+        for file in &files {
+            fs::set_permissions(file, fs::Permissions::from_mode(0o600)).expect("rights");
+        }
         watched.was_quiet(&folder);
     }
 }
