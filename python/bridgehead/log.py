@@ -120,6 +120,16 @@ def trace(sentence: str) -> None:
     ours.handle(record)
 
 
+def message(template: str, *words: object) -> None:
+    """A line for those who follow each message."""
+    logger().log(TRACE, template, *words)
+
+
+def connection(client: str, event: str) -> None:
+    """A client has come, or is gone."""
+    message("%s - HTTP connection %s", client, event)
+
+
 def application_error(error: BaseException, names: Names | None = None) -> None:
     """One record with the traceback of what the application raised, and the request's name if it has one."""
     _of_request(logging.ERROR, "Exception in ASGI application", (), names, error)

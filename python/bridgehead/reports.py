@@ -38,6 +38,10 @@ class Reports:
         """Why a request did not reach the application."""
         log.refused(client, reason, names)
 
+    def connection(self, client: str, event: str) -> None:
+        """A client has come, or is gone."""
+        log.connection(client, event)
+
     def lost(self, count: int) -> None:
         """So many found no room."""
         log.lines_lost(count)
@@ -57,6 +61,7 @@ class Logs:
     pieces: tuple[access_format.Piece, ...]
     colours: bool
     refusals: bool
+    connections: bool
     request_ids: tuple[int, int] | None
     reports: Reports = field(default_factory=Reports)
 
@@ -73,6 +78,7 @@ def wanted(config: Config) -> Logs:
         pieces=pieces,
         colours=terminal if config.use_colors is None else config.use_colors,
         refusals=log.logger().isEnabledFor(log.DEBUG),
+        connections=log.logger().isEnabledFor(log.TRACE),
         request_ids=(secrets.randbits(_HALF), secrets.randbits(_HALF)) if config.request_id else None,
     )
 

@@ -59,6 +59,10 @@ class Config(options.Config):
         found = load(self.app, factory=self.factory, app_dir=self.app_dir)
         self.loaded_name = found.name
         self.loaded_app, self.interface = adapt(found.application, self.interface, found.name)
+        if log.logger().isEnabledFor(log.TRACE):
+            from bridgehead.messages import traced
+
+            self.loaded_app = traced(self.loaded_app)
         self.loaded = True
 
     @property

@@ -31,6 +31,13 @@ pub trait App: Send + Sync + 'static {
 pub enum Report {
     /// A request is over.
     Access(Box<AccessRecord>),
+    /// A connection was made, or is gone.
+    Connection {
+        /// Whose it is.
+        client: String,
+        /// What became of it.
+        event: &'static str,
+    },
     /// A request never reached the application.
     Refused {
         /// Whose it was.

@@ -25,10 +25,21 @@ pub struct Config {
     pub access_log: Option<AccessLog>,
     /// Whether whoever answers requests hears of those that were refused.
     pub refusals: Refusals,
+    /// Whether it hears of connections.
+    pub connections: Connections,
     /// Whose word is taken for who a client is, if anybody's.
     pub proxies: Option<Proxies>,
     /// Gives each request an id, if that is wanted.
     pub request_ids: Option<RequestIds>,
+}
+
+/// What is said of connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Connections {
+    /// Nothing.
+    Silent,
+    /// That they are made, and that they are gone, by [`crate::App::report`].
+    Reported,
 }
 
 /// What is said of requests that never reach the application.

@@ -38,6 +38,7 @@ use crate::service;
 use crate::shutdown::Stage;
 use crate::socket::{Io, Sight, Socket};
 use crate::timers::Sleep;
+use crate::told::Told;
 
 /// What hyper reads ahead and keeps for writing; a head may be up to about twice as long, as a read can add as much
 /// again. Its own 400 KiB would let ten thousand slow clients hold 4 GB.
@@ -102,6 +103,7 @@ enum Event {
 /// Serves one client.
 pub(crate) async fn run(socket: Socket, peer: Arc<Peer>, worker: Worker) {
     let line = Arc::new(Line::new(socket, peer, &worker));
+    let _told = Told::of(&worker, &line.peer);
     let mut watch = worker.watch.clone();
     let executor = worker.executor.clone();
     let protocol = protocol(&worker.config);

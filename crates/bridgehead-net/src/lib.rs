@@ -32,6 +32,7 @@ mod shutdown;
 mod socket;
 mod timers;
 mod timestamp;
+mod told;
 mod upload;
 
 pub use accept::serve;
@@ -39,7 +40,7 @@ pub use access::{AccessLog, Sink};
 pub use access_layout::{Colours, Layout, UnknownField};
 pub use app::{AccessRecord, App, Arrival, Report, RequestHead, Token};
 pub use app_half::{AppHalf, Kept, Reception, Room};
-pub use config::{Config, Refusals};
+pub use config::{Config, Connections, Refusals};
 pub use exchange::CHUNKS;
 pub use executor::{Alarm, Executor, POLLS, Round};
 pub use forked::descriptors as open_descriptors;

@@ -8,7 +8,9 @@
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
-use bridgehead_net::{AccessLog, Colours, Layout, LogPipe, Refusals, Report, RequestIds, Sink, Trace};
+use bridgehead_net::{
+    AccessLog, Colours, Connections, Layout, LogPipe, Refusals, Report, RequestIds, Sink, Trace,
+};
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -26,6 +28,7 @@ pub(crate) struct Logs {
     pieces: Vec<(String, String)>,
     colours: bool,
     refusals: bool,
+    connections: bool,
     /// The seed of the ids that requests get, if they get any.
     request_ids: Option<(u64, u64)>,
     /// What is called for each report.
@@ -36,6 +39,7 @@ pub(crate) struct Logs {
 pub(crate) struct Wiring {
     pub(crate) access_log: Option<AccessLog>,
     pub(crate) refusals: Refusals,
+    pub(crate) connections: Connections,
     pub(crate) request_ids: Option<RequestIds>,
     /// To be closed at the end.
     pub(crate) pipe: Option<Arc<LogPipe>>,
@@ -53,6 +57,7 @@ impl Logs {
         Ok(Wiring {
             access_log: sink.map(|sink| AccessLog { sink, layout, root_path: root_path.to_owned() }),
             refusals: if self.refusals { Refusals::Reported } else { Refusals::Silent },
+            connections: if self.connections { Connections::Reported } else { Connections::Silent },
             request_ids: self.request_ids.map(RequestIds::new),
             pipe,
         })
@@ -88,6 +93,9 @@ pub(crate) fn say(reports: &Bound<'_, PyAny>, report: Report) -> PyResult<()> {
             let asked = (&record.client, &record.method, &record.target, record.version, record.status);
             reports
                 .call_method1(intern!(py, "access"), (asked, &record.line, names_of(record.trace.as_deref())))
+        }
+        Report::Connection { client, event } => {
+            reports.call_method1(intern!(py, "connection"), (client, event))
         }
         Report::Refused { client, reason, trace } => {
             reports.call_method1(intern!(py, "refused"), (client, reason, names_of(trace.as_deref())))

@@ -261,6 +261,7 @@ fn config(options: &Options, logs: Wiring) -> PyResult<Config> {
         default_headers: default_headers(&options.default_headers)?,
         access_log: logs.access_log,
         refusals: logs.refusals,
+        connections: logs.connections,
         proxies: options.proxies.as_ref().map(Proxies::read),
         request_ids: logs.request_ids,
     })

@@ -12,7 +12,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bridgehead_asgi::{ResponseHead, ResponseParts};
-use bridgehead_net::{App, Arrival, Config, Executor, Listener, Ownership, Refusals, Signal, Stage, Token};
+use bridgehead_net::{
+    App, Arrival, Config, Connections, Executor, Listener, Ownership, Refusals, Signal, Stage, Token,
+};
 use http::HeaderMap;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
@@ -61,6 +63,7 @@ pub(crate) fn plain(keep_alive: Duration) -> Config {
         default_headers: Vec::new(),
         access_log: None,
         refusals: Refusals::Silent,
+        connections: Connections::Silent,
         proxies: None,
         request_ids: None,
     }
