@@ -52,6 +52,13 @@ def unmarked(cell: str) -> tuple[str, bool]:
     return cell.removesuffix("≠").strip().strip("`"), cell.endswith("≠")
 
 
+def test_the_configuration_page_says_which_values_are_paths() -> None:
+    section = text_of(ROOT / "docs" / "configuration.md").split("\n## The configuration file\n")[1]
+    [paths] = re.findall(r"- Paths are relative.*?An `", section, re.S)
+    for option in OPTIONS:
+        assert (f"`{option.toml_key}`" in paths) == (option.anchor is not None), option.name
+
+
 # --- numbers
 
 

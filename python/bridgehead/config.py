@@ -24,6 +24,7 @@ from bridgehead.options import (
     below,
     choice,
     each_below,
+    folders_below,
     header,
     many,
     maybe,
@@ -72,7 +73,7 @@ class Config:
     )
     env_file: str | None = option(
         None,
-        read=maybe(text),
+        read=maybe(path),
         metavar="FILE",
         anchor=below,
         group="Application",
@@ -278,6 +279,7 @@ class Config:
         flag="--reload-include",
         metavar="PATTERN",
         unset="*.py",
+        anchor=folders_below,
         group="Development",
         help="watch these files too, such as .env or 'templates/*.html'; several times",
     )
@@ -288,6 +290,7 @@ class Config:
         flag="--reload-exclude",
         metavar="PATTERN",
         unset="hidden ones, caches, virtual environments",
+        anchor=folders_below,
         group="Development",
         help="do not watch these files, or what is in these directories; several times",
     )

@@ -166,6 +166,11 @@ def application(value: object) -> Any:
     raise StartError(f"{value!r} is neither a target nor an application", "write module:app")
 
 
+def folders_below(values: Any, folder: str) -> tuple[str, ...]:
+    """An `Anchor`: of patterns and directories, the directories that are relative to `folder`."""
+    return tuple(below(each, folder) if os.path.isdir(below(each, folder)) else each for each in values)
+
+
 def text(value: object) -> str:
     """Any text."""
     if isinstance(value, str):

@@ -24,9 +24,17 @@ def as_table(settings: Settings) -> str:
 
 
 def as_file(settings: Settings) -> str:
-    """All that can be set, defaults as well, so that a later version's defaults change nothing."""
-    lines = [f"{option.toml_key} = {as_toml(value)}\n" for option, value in _to_write(settings)]
-    return "".join([_HEAD, *lines])
+    """All that can be set, defaults as well, so that a later version's defaults change nothing.
+
+    TOML has no word for none: what is not set has a comment that says what happens then.
+    """
+    return "".join([_HEAD, *(_line(option, value) for option, value in _to_write(settings))])
+
+
+def _line(option: Option, value: object) -> str:
+    if value is None:
+        return f"# {option.toml_key} is not set: {option.unset}\n"
+    return f"{option.toml_key} = {as_toml(value)}\n"
 
 
 def _to_write(settings: Settings) -> Iterator[tuple[Option, object]]:
@@ -35,10 +43,10 @@ def _to_write(settings: Settings) -> Iterator[tuple[Option, object]]:
     unsaid = ("host", "port") if config.bind else ("bind",)
     for option in OPTIONS:
         value = getattr(config, option.name)
-        if value is None or option.name in unsaid:  # TOML has no word for none
+        if option.name in unsaid:
             continue
         # Paths are written whole, for the file may be put anywhere.
-        yield option, _flat(option.anchor(value, here) if option.anchor else value)
+        yield option, _flat(option.anchor(value, here) if option.anchor and value is not None else value)
 
 
 def _flat(value: object) -> object:

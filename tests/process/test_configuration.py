@@ -1,6 +1,7 @@
 """Where settings come from: flags, the environment, files; and how they are shown."""
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -407,6 +408,33 @@ def test_the_printed_file_makes_the_same_configuration_from_anywhere(
         one, other = (getattr(each.config, option.name) for each in (first, second))
         assert (option.anchor(one, str(folder)) if option.anchor and one is not None else one) == other
     assert len(second.config.addresses()) == len(first.config.addresses())
+
+
+def test_the_printed_file_names_every_setting_but_addresses_that_do_not_count() -> None:
+    unsaid = {"app --port 1": {"bind"}, "app --bind :1": {"host", "port"}}
+    for words, missing in unsaid.items():
+        lines = as_file(settings(words)).splitlines()[1:]
+        named = {re.split(r" = | is not set: ", line.removeprefix("# "))[0] for line in lines}
+        assert named == {option.toml_key for option in OPTIONS} - missing
+    assert "# log-level is not set: info" in lines
+    assert "# use-colors is not set: on a terminal" in lines
+
+
+def test_directories_among_patterns_are_whole_in_the_printed_file(folder: Path) -> None:
+    (folder / "templates").mkdir()
+    words = "--reload-include templates --reload-include *.html --reload-exclude templates --reload-dir x"
+    printed = tomllib.loads(as_file(settings(f"x:app {words}")))
+    assert printed["reload-includes"] == [str(folder / "templates"), "*.html"]
+    assert printed["reload-excludes"] == [str(folder / "templates")]
+    assert printed["reload-dirs"] == [str(folder / "x")]
+
+
+@pytest.mark.parametrize("flag", ["--env-file", "--uds"])
+def test_an_empty_name_is_refused(flag: str) -> None:
+    line = read_command_line([flag, ""])
+    with pytest.raises(StartError) as problem:
+        read_settings(line.given, {}, Path.cwd(), line.config)
+    assert problem.value.message == f"{flag}: '' is no path"
 
 
 def run(*words: str, cwd: Path, env: Mapping[str, str] | None = None) -> Server:
