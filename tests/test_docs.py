@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from harness import Server, request
 
 from bridgehead.command_line import WORDS
 from bridgehead.config import OPTIONS, Config
@@ -123,24 +122,6 @@ def product(words: str) -> float:
     for sign, factor in zip(others[::2], others[1::2], strict=True):
         value = value * float(factor) if sign == "*" else value / float(factor)
     return value
-
-
-def test_what_hyper_bounds_is_bounded_where_the_limits_page_says() -> None:
-    bounds = [row for row in rows("docs/limits.md", "Bounds that are no options") if row[4] == "hyper"]
-    headers, target = (int(row[1]) for row in bounds)
-    assert [row[3][:3] for row in bounds] == ["431", "414"]
-    with Server("wire_app:app", "--no-access-log") as server:
-
-        def status(data: bytes) -> int:
-            with server.connect() as client:
-                client.try_send(data)
-                return client.read_response().status
-
-        many = [(f"x-{number}", "1") for number in range(headers)]
-        assert status(request("/echo", headers=many[1:])) < 431
-        assert status(request("/echo", headers=many)) == 431
-        assert status(request("/" + "a" * (target - 1))) == 404
-        assert status(request("/" + "a" * target)) == 414
 
 
 def test_the_backpressure_page_has_the_constants_of_the_exchange() -> None:

@@ -22,7 +22,7 @@ def test_the_committed_page_is_what_the_options_say() -> None:
 
 
 def test_every_option_is_documented_and_has_a_default() -> None:
-    assert [each.name for each in fields(Config)] == [option.name for option in OPTIONS]
+    assert {each.name for each in fields(Config)} == {option.name for option in OPTIONS}
     assert all(option.help and option.group for option in OPTIONS)
     assert all(each.default is not MISSING for each in fields(Config))
 

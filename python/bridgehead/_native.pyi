@@ -5,6 +5,8 @@ import contextvars
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Protocol, final
 
+from bridgehead import bounds
+
 __version__: str
 
 class ClientDisconnected(OSError): ...
@@ -125,9 +127,9 @@ class _Options(Protocol):
     @property
     def pathsend(self) -> bool: ...
     @property
-    def first_request(self) -> float: ...
-    @property
     def keep_alive(self) -> float: ...
+    @property
+    def bounds(self) -> bounds.Bounds: ...
     @property
     def date_header(self) -> bool: ...
     @property

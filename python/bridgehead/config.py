@@ -1,6 +1,7 @@
 """Every option, once: the command line, the environment, docs/settings.md and Rust all read this.
 
-Not how an option is read from text (`options.py`), nor where the values come from (`sources.py`).
+What a client may cost is in `bounds.py`. Not how an option is read from text (`options.py`), nor where the
+values come from (`sources.py`).
 
 Invariant: a `Config` that exists is valid, however it was made or changed.
 """
@@ -14,6 +15,7 @@ from typing import Any
 
 from bridgehead import address, forwarded, levels
 from bridgehead.access_format import read as read_access_format
+from bridgehead.bounds import Bounds
 from bridgehead.errors import StartError
 from bridgehead.forwarded import read as read_trusted
 from bridgehead.log_config import read as read_log_config
@@ -39,11 +41,13 @@ from bridgehead.quantities import seconds
 
 Application = Callable[..., Awaitable[None]]
 
+# As `--help` has them.
+_GROUPS = ["Application", "Address", "Proxies", "Responses", "Timeouts", "Limits", "Development", "Logs"]
 _NEW = "new: uvicorn has no such option"
 
 
 @dataclass(slots=True)
-class Config:
+class Config(Bounds):
     """How to serve. The attributes are uvicorn's parameter names, and may be assigned; None: the default."""
 
     app: str | Application = option(
@@ -394,5 +398,5 @@ class Config:
         return (address.TcpAddress(host=self.host, port=self.port),)
 
 
-OPTIONS: tuple[Option, ...] = options_of(Config)
+OPTIONS: tuple[Option, ...] = tuple(sorted(options_of(Config), key=lambda each: _GROUPS.index(each.group)))
 _BY_NAME = {each.name: each for each in OPTIONS}

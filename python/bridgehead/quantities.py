@@ -53,3 +53,11 @@ def size(value: object) -> Bytes:
     if isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= LARGEST_SIZE:
         return Bytes(number)
     raise StartError(f"{value!r} is not a number of bytes", _SIZE_HINT)
+
+
+def some(value: object) -> Bytes:
+    """A size that is not nothing."""
+    number = size(value)
+    if number == 0:
+        raise StartError("0 bytes would let nothing in", _SIZE_HINT)
+    return number

@@ -16,6 +16,7 @@ from typing import Any
 from bridgehead import log, reports, trace
 from bridgehead._native import Server as Network
 from bridgehead.asgi import Application, answer
+from bridgehead.bounds import Bounds
 from bridgehead.config import Config
 from bridgehead.forwarded import Trusted, trusted
 from bridgehead.lifespan import Lifespan
@@ -24,8 +25,6 @@ from bridgehead.patience import Patience
 from bridgehead.reports import Logs
 from bridgehead.sockets import Bound
 from bridgehead.task_trial import Chosen
-
-_FIRST_REQUEST = 15.0  # seconds, at least: the keep-alive time is for the next ones
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +51,8 @@ class Options:
     root_path: str
     state: dict[str, Any]
     pathsend: bool
-    first_request: float
     keep_alive: float
+    bounds: Bounds
     date_header: bool
     default_headers: tuple[tuple[bytes, bytes], ...]
     logs: Logs
@@ -183,8 +182,8 @@ class Worker:
             root_path=config.root_path,
             state=state,
             pathsend=config.pathsend,
-            first_request=max(config.timeout_keep_alive, _FIRST_REQUEST),
             keep_alive=config.timeout_keep_alive,
+            bounds=config,
             date_header=config.date_header,
             default_headers=headers,
             runtime=_runtime(place),

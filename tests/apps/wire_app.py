@@ -196,6 +196,17 @@ async def send_until_stalled(scope: Scope, receive: Receive, send: Send) -> None
     routes.note(f"{name}-all", sent)
 
 
+@routes.at("until-cut")
+async def send_until_cut_off(scope: Scope, receive: Receive, send: Send) -> None:
+    try:
+        await start(send)
+        while True:
+            await more(send, b"s" * 65_536)
+    except OSError as error:
+        routes.note(option(scope, "name"), type(error).__name__)
+        raise
+
+
 @routes.at("fail")
 async def fail_in_the_middle(scope: Scope, receive: Receive, send: Send) -> None:
     when = option(scope, "when")

@@ -62,7 +62,7 @@ def test_a_client_that_begins_in_http_2_is_told_of_too(server: Server) -> None:
         client.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")
         client.read_to_any_end()
         line = server.wait_line(f"127.0.0.1:{client.port}: ")
-    assert line.endswith(": no answer: the client began in HTTP/2, and HTTP/1.1 was due\n")
+    assert line.endswith(": HTTP Version Not Supported: HTTP/1.1 and HTTP/1.0 are understood\n")
 
 
 def test_above_debug_level_nothing_is_said() -> None:

@@ -209,7 +209,7 @@ impl AppHalf {
     /// Whether the request never came to its end, which is nobody's fault here.
     #[must_use]
     pub fn is_cut_off(&self) -> bool {
-        matches!(self.0.lock().upload.flow, Flow::Broken | Flow::Malformed)
+        matches!(self.0.lock().upload.flow, Flow::Broken | Flow::Refused(_))
     }
 
     /// Whether nobody reads any more.
@@ -230,7 +230,7 @@ impl Drop for AppHalf {
             state.download.answer = Some(match state.upload.flow {
                 // Without its request's end there was nothing that the application could have said.
                 Flow::Broken => Answer::Abandoned,
-                Flow::Malformed => Answer::Malformed,
+                Flow::Refused(refusal) => Answer::RefusedLate(refusal),
                 Flow::Open | Flow::Complete => Answer::Failed,
             });
         }

@@ -13,9 +13,9 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
 use crate::client_half::{BrokenOff, ClientHalf};
-use crate::connection::Turn;
 use crate::exchange::After;
 use crate::socket::Socket;
+use crate::turn::Turn;
 
 /// A body, and the turn that ends with it.
 #[derive(Debug)]

@@ -45,7 +45,7 @@ impl ClientHalf {
                 Flow::Complete => {
                     Poll::Ready(state.download.trailers.take().map(|trailers| Ok(Frame::trailers(trailers))))
                 }
-                Flow::Broken | Flow::Malformed => Poll::Ready(Some(Err(BrokenOff))),
+                Flow::Broken | Flow::Refused(_) => Poll::Ready(Some(Err(BrokenOff))),
                 Flow::Open => {
                     state.download.client = Some(cx.waker().clone());
                     Poll::Pending
@@ -107,7 +107,7 @@ impl Encore {
         let mut state = self.0.lock();
         match state.download.flow {
             Flow::Complete => Poll::Ready(state.download.after),
-            Flow::Broken | Flow::Malformed => Poll::Ready(After::Close),
+            Flow::Broken | Flow::Refused(_) => Poll::Ready(After::Close),
             Flow::Open => {
                 state.download.client = Some(cx.waker().clone());
                 Poll::Pending

@@ -8,15 +8,16 @@ use http::{HeaderName, HeaderValue};
 
 use crate::access::AccessLog;
 use crate::forwarded::Proxies;
+use crate::pace::PaceLimits;
 use crate::request_id::RequestIds;
 
 /// Settings of one worker's network side.
 #[derive(Debug)]
 pub struct Config {
-    /// How long a first request may take to come.
-    pub first_request: Duration,
     /// Idle connections are closed after this long.
     pub keep_alive: Duration,
+    /// What a client may cost.
+    pub bounds: Limits,
     /// Whether answers carry the time they were made.
     pub date_header: bool,
     /// Sent with each answer that does not carry the same name already.
@@ -40,6 +41,34 @@ pub enum Connections {
     Silent,
     /// That they are made, and that they are gone, by [`crate::App::report`].
     Reported,
+}
+
+/// What a client may cost; `None` is anything.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// How long a client may wait with its first byte.
+    pub first_byte: Option<Duration>,
+    /// How long a head may take, from its first byte.
+    pub head_time: Option<Duration>,
+    /// How large a head may be.
+    pub head: HeadLimits,
+    /// How large a body may be, in bytes.
+    pub body: Option<u64>,
+    /// How slowly one may come.
+    pub upload: PaceLimits,
+    /// How slowly an answer may be read.
+    pub download: PaceLimits,
+}
+
+/// How large a head may be.
+#[derive(Clone, Copy, Debug)]
+pub struct HeadLimits {
+    /// Bytes of the target.
+    pub target: usize,
+    /// Bytes of the header lines, with their ends.
+    pub bytes: usize,
+    /// Header lines.
+    pub fields: usize,
 }
 
 /// What is said of requests that never reach the application.

@@ -1,25 +1,27 @@
 //! One connection, from its first byte until it is done.
 //!
 //! hyper parses and writes; this file decides when to stop waiting for a client, when to look whether it is still
-//! there, and how a connection ends with its worker. Judging a request is `service`'s.
+//! there, and how a connection ends with its worker. Judging a request is `service`'s, its framing `guard`'s.
 //!
 //! | phase | is left by |
 //! |---|---|
-//! | `Fresh` | the first request; the keep-alive time; draining, after a moment for a request that is on its way |
-//! | `Busy` | the answer's end; a broken socket |
+//! | `Fresh` | a first byte; its time; draining, after a moment for a request that is on its way |
+//! | `Head` | the rest of a head; its time: 408; a head that is refused |
+//! | `Busy` | the answer's end; a broken socket; a client that reads too slowly |
 //! | `Encore` | the application's last word on an answer that is already written in full |
 //! | `Idle` | the next request; the keep-alive time; draining, at once |
 //! | `Closing` | the connection's end |
 //!
-//! Invariant: a connection has one timer, and a busy one is never timed out here.
+//! Invariant: a connection has one timer, which is for its phase, or for its slow reader.
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-use http::request;
+use http::{StatusCode, request};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -31,18 +33,27 @@ use crate::client_half::{Encore, Witness};
 use crate::config::{Config, Refusals};
 use crate::exchange::After;
 use crate::executor::Executor;
+use crate::farewell;
+use crate::inspector::Inspector;
 use crate::peer::Peer;
-use crate::refusal;
+use crate::refusal::{self, Refusal};
 use crate::request_id::Trace;
 use crate::service;
 use crate::shutdown::Stage;
 use crate::socket::{Io, Sight, Socket};
 use crate::timers::Sleep;
 use crate::told::Told;
+use crate::turn::Turn;
 
 /// What hyper reads ahead and keeps for writing; a head may be up to about twice as long, as a read can add as much
 /// again. Its own 400 KiB would let ten thousand slow clients hold 4 GB.
 const BUFFER: usize = 64 * 1024;
+
+/// A method, a version and line ends fit beside the target and the header lines.
+const SPARE: usize = 1024;
+
+/// The header lines that hyper has room for by itself.
+const HEADERS: usize = 100;
 
 /// A client that was let in while the worker drains has its request on its way; nobody else is waited for.
 const FRESH_GRACE: Duration = Duration::from_millis(250);
@@ -50,9 +61,12 @@ const FRESH_GRACE: Duration = Duration::from_millis(250);
 /// A connection as its requests see it.
 pub(crate) struct Line {
     pub(crate) socket: Arc<Socket>,
-    peer: Arc<Peer>,
-    app: Arc<dyn App>,
-    config: Arc<Config>,
+    pub(crate) peer: Arc<Peer>,
+    inspector: Arc<Inspector>,
+    // Whether the client gets time to read what it was told last.
+    lingers: AtomicBool,
+    pub(crate) app: Arc<dyn App>,
+    pub(crate) config: Arc<Config>,
     /// Whether its client may be a proxy that names others.
     trusted: bool,
     // Only the connection's own task comes here, but hyper wants what it polls to be shareable.
@@ -60,29 +74,12 @@ pub(crate) struct Line {
 }
 
 #[derive(Debug)]
-enum Phase {
+pub(crate) enum Phase {
     Fresh(Instant),
+    Head(Instant),
     Busy(Option<Witness>),
     Encore(Encore),
     Idle(Instant),
-    Closing,
-}
-
-/// One request's time on the connection; dropping it makes the connection idle and writes the access line.
-#[derive(Debug)]
-pub(crate) struct Turn {
-    line: Arc<Line>,
-    peer: Arc<Peer>,
-    record: Option<Box<Record>>,
-    trace: Option<Arc<Trace>>,
-    next: Next,
-}
-
-/// What a turn leaves behind.
-#[derive(Debug)]
-enum Next {
-    Idle,
-    Encore(Encore),
     Closing,
 }
 
@@ -96,6 +93,8 @@ enum Event {
     Last,
     /// The socket is broken, or its time is up.
     Over,
+    /// Nothing comes of what the client has sent, or began to send.
+    Refused(Refusal),
     /// An answer asked for the connection to be closed.
     Closing,
 }
@@ -108,8 +107,9 @@ pub(crate) async fn run(socket: Socket, peer: Arc<Peer>, worker: Worker) {
     let executor = worker.executor.clone();
     let protocol = protocol(&worker.config);
     let service = service_fn(|request| service::answer(Arc::clone(&line), worker.clone(), request));
-    let mut http = pin!(protocol.serve_connection(TokioIo::new(Io(Arc::clone(&line.socket))), service));
-    let mut timer = pin!(executor.sleep(line.config.first_request));
+    let io = Io { socket: Arc::clone(&line.socket), inspector: Arc::clone(&line.inspector) };
+    let mut http = pin!(protocol.serve_connection(TokioIo::new(io), service));
+    let mut timer = pin!(executor.sleep(line.config.bounds.first_byte.unwrap_or(line.config.keep_alive)));
     let mut ready_to_drain = pin!(line.ready_to_drain(&executor));
     let mut drain = Drain::Unasked;
     let mut asked = false;
@@ -122,7 +122,14 @@ pub(crate) async fn run(socket: Socket, peer: Arc<Peer>, worker: Worker) {
             event = poll_fn(|cx| line.poll_event(timer.as_mut(), asked, cx)) => event,
         };
         match event {
-            Event::Done(ended) => return line.record_refusal(ended),
+            Event::Done(ended) => {
+                line.record_refusal(ended);
+                break;
+            }
+            Event::Refused(refusal) => {
+                line.refuse(refusal, &executor).await;
+                break;
+            }
             Event::Over | Event::Stage(Stage::Aborting) => return,
             Event::Stage(_) => drain = Drain::Asked,
             // Half a head is no request: hyper would wait for the rest of it.
@@ -135,6 +142,13 @@ pub(crate) async fn run(socket: Socket, peer: Arc<Peer>, worker: Worker) {
                 asked = true;
                 http.as_mut().graceful_shutdown();
             }
+        }
+    }
+    if line.lingers.load(Ordering::Relaxed) {
+        tokio::select! {
+            biased;
+            _ = watch.reached(Stage::Aborting) => {}
+            () = farewell::linger(&line.socket, &executor) => {}
         }
     }
 }
@@ -161,9 +175,13 @@ fn protocol(config: &Config) -> http1::Builder {
     let mut builder = http1::Builder::new();
     builder
         .half_close(true)
-        .max_buf_size(BUFFER)
+        .max_buf_size(BUFFER.max(config.bounds.head.target + config.bounds.head.bytes + SPARE))
         .auto_date_header(config.date_header)
         .header_read_timeout(None);
+    if config.bounds.head.fields != HEADERS {
+        // Set, it has hyper allocate for each head.
+        builder.max_headers(config.bounds.head.fields);
+    }
     builder
 }
 
@@ -174,40 +192,51 @@ impl std::fmt::Debug for Line {
 }
 
 impl Line {
-    fn new(socket: Socket, peer: Arc<Peer>, worker: &Worker) -> Self {
+    fn new(mut socket: Socket, peer: Arc<Peer>, worker: &Worker) -> Self {
+        socket.set_pace(worker.config.bounds.download);
         Self {
             socket: Arc::new(socket),
             trusted: worker.config.proxies.as_ref().is_some_and(|proxies| proxies.trust(&peer.client)),
             peer,
+            inspector: Arc::new(Inspector::new(worker.config.bounds.head)),
+            lingers: AtomicBool::new(false),
             app: Arc::clone(&worker.app),
             config: Arc::clone(&worker.config),
             phase: Mutex::new(Phase::Fresh(Instant::now())),
         }
     }
 
-    /// hyper answers a head that it cannot read, or closes, and no request comes of it: it is told of here.
+    /// hyper answers a head that it cannot read, and no request comes of it: it is told of here.
     fn record_refusal(&self, ended: hyper::Result<()>) {
         let Err(error) = ended else { return };
-        if error.is_parse_version_h2() {
-            return self.tell_refusal(&self.peer, || refusal::OTHER_HTTP.to_owned(), None);
-        }
         let Some(status) = refusal::status_of(&error) else { return };
-        self.tell_refusal(
-            &self.peer,
-            || format!("{}: {error}", status.canonical_reason().unwrap_or_default()),
-            None,
-        );
+        self.will_linger();
+        self.record(status, || format!("{}: {error}", status.canonical_reason().unwrap_or_default()));
+    }
+
+    /// Says to the client why nothing comes of its head.
+    async fn refuse(&self, refusal: Refusal, executor: &Executor) {
+        self.record(refusal.status(), || refusal.text().to_owned());
+        self.will_linger();
+        farewell::say(refusal, &self.socket, &self.config, executor).await;
+    }
+
+    fn record(&self, status: StatusCode, reason: impl FnOnce() -> String) {
+        self.tell_refusal(&self.peer, reason, None);
         if let Some(log) = &self.config.access_log {
             log.write(&Record::unread(status), &self.peer, None, &*self.app);
         }
     }
 
+    /// What the client was told last closes the connection, and may reach it before what it sends.
+    pub(crate) fn will_linger(&self) {
+        self.lingers.store(true, Ordering::Relaxed);
+    }
+
     /// The connection's time belongs to a request from here on.
     pub(crate) fn begin(self: &Arc<Self>, head: &request::Parts) -> Turn {
         *self.phase() = Phase::Busy(None);
-        let record = self.config.access_log.as_ref().map(|log| Record::new(log, head));
-        let trace = self.config.request_ids.as_ref().map(|ids| Arc::new(ids.trace(&head.headers)));
-        Turn { line: Arc::clone(self), peer: self.peer_of(head), record, trace, next: Next::Idle }
+        Turn::new(Arc::clone(self), self.peer_of(head), head)
     }
 
     /// Who sent this request: the client, or whom a trusted proxy names.
@@ -218,7 +247,12 @@ impl Line {
     }
 
     /// Says to who wants to know why a request did not reach the application.
-    fn tell_refusal(&self, peer: &Peer, reason: impl FnOnce() -> String, trace: Option<&Arc<Trace>>) {
+    pub(crate) fn tell_refusal(
+        &self,
+        peer: &Peer,
+        reason: impl FnOnce() -> String,
+        trace: Option<&Arc<Trace>>,
+    ) {
         if self.config.refusals == Refusals::Reported {
             self.app.report(Report::Refused {
                 client: peer.client.escaped(),
@@ -233,24 +267,29 @@ impl Line {
         poll_fn(|cx| match &*self.phase() {
             Phase::Encore(encore) => encore.poll_through(cx),
             Phase::Closing => Poll::Ready(After::Close),
-            Phase::Fresh(_) | Phase::Busy(_) | Phase::Idle(_) => Poll::Ready(After::KeepAlive),
+            Phase::Fresh(_) | Phase::Head(_) | Phase::Busy(_) | Phase::Idle(_) => {
+                Poll::Ready(After::KeepAlive)
+            }
         })
         .await
     }
 
-    fn phase(&self) -> MutexGuard<'_, Phase> {
+    pub(crate) fn phase(&self) -> MutexGuard<'_, Phase> {
         self.phase.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn is_fresh(&self) -> bool {
-        matches!(*self.phase(), Phase::Fresh(_))
+        matches!(*self.phase(), Phase::Fresh(_) | Phase::Head(_))
     }
 
     fn poll_event(&self, timer: Pin<&mut Sleep>, asked: bool, cx: &mut Context<'_>) -> Poll<Event> {
         let mut phase = self.phase();
-        let fresh = matches!(*phase, Phase::Fresh(_));
         match &mut *phase {
-            Phase::Busy(witness) => self.poll_client(witness, cx),
+            Phase::Busy(witness) => {
+                let polled = self.poll_client(witness, cx);
+                drop(phase);
+                if polled.is_ready() { polled } else { self.poll_stall(timer, cx) }
+            }
             Phase::Encore(encore) => match encore.poll_through(cx) {
                 // hyper has read the next request and looks no further, so this has to.
                 Poll::Pending => match self.socket.poll_sight(cx) {
@@ -271,17 +310,48 @@ impl Line {
             },
             Phase::Closing if !asked => Poll::Ready(Event::Closing),
             Phase::Closing => Poll::Pending,
-            Phase::Fresh(since) | Phase::Idle(since) => {
-                let patience = if fresh { self.config.first_request } else { self.config.keep_alive };
-                if self.socket.is_held_up() {
-                    // hyper has given the answer's end away, and still has bytes of it: idleness begins after them.
-                    *since = Instant::now();
-                }
-                let deadline = *since + patience;
+            Phase::Fresh(since) | Phase::Head(since) | Phase::Idle(since) if self.socket.is_held_up() => {
+                // hyper has given the answer's end away, and still has bytes of it: idleness begins after them.
+                *since = Instant::now();
                 drop(phase);
-                poll_deadline(timer, deadline, cx)
+                self.poll_stall(timer, cx)
             }
+            Phase::Fresh(_) | Phase::Head(_) | Phase::Idle(_) => self.poll_request(phase, timer, cx),
         }
+    }
+
+    /// Waits for a request, or for the time that it has.
+    fn poll_request(
+        &self,
+        mut phase: MutexGuard<'_, Phase>,
+        timer: Pin<&mut Sleep>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Event> {
+        if let Some(refusal) = self.inspector.refused_head() {
+            return Poll::Ready(Event::Refused(refusal));
+        }
+        if !matches!(*phase, Phase::Head(_)) && self.inspector.is_in_head() {
+            *phase = Phase::Head(Instant::now());
+        }
+        let config = &self.config;
+        let (deadline, late) = match *phase {
+            Phase::Head(since) => {
+                (config.bounds.head_time.map(|time| since + time), Event::Refused(Refusal::SlowHead))
+            }
+            Phase::Fresh(since) => (config.bounds.first_byte.map(|time| since + time), Event::Over),
+            Phase::Busy(_) | Phase::Encore(_) | Phase::Closing => (None, Event::Over),
+            Phase::Idle(since) => (Some(since + config.keep_alive), Event::Over),
+        };
+        drop(phase);
+        ready!(poll_deadline(timer, deadline, cx));
+        Poll::Ready(late)
+    }
+
+    /// A client that reads too slowly loses its connection, and must not take what it got for the whole.
+    fn poll_stall(&self, timer: Pin<&mut Sleep>, cx: &mut Context<'_>) -> Poll<Event> {
+        ready!(poll_deadline(timer, self.socket.stalls_at(), cx));
+        self.socket.close_will_reset();
+        Poll::Ready(Event::Over)
     }
 
     /// Looks after the client while its answer is made, once the request has been read.
@@ -313,9 +383,9 @@ impl Line {
     }
 }
 
-/// One timer for the whole connection, moved on only when it fires: a request costs it nothing. It is moved back once,
-/// since a first request may have longer than the next ones.
-fn poll_deadline(mut timer: Pin<&mut Sleep>, deadline: Instant, cx: &mut Context<'_>) -> Poll<Event> {
+/// One timer for the whole connection, moved on only when it fires: a request that comes in one piece costs it nothing.
+fn poll_deadline(mut timer: Pin<&mut Sleep>, deadline: Option<Instant>, cx: &mut Context<'_>) -> Poll<()> {
+    let Some(deadline) = deadline else { return Poll::Pending };
     if timer.deadline() > deadline {
         timer.as_mut().reset(deadline);
     }
@@ -324,72 +394,8 @@ fn poll_deadline(mut timer: Pin<&mut Sleep>, deadline: Instant, cx: &mut Context
             return Poll::Pending;
         }
         if Instant::now() >= deadline {
-            return Poll::Ready(Event::Over);
+            return Poll::Ready(());
         }
         timer.as_mut().reset(deadline);
-    }
-}
-
-impl Turn {
-    /// Whose request this is: it hears of the client's leaving.
-    pub(crate) fn watched_by(&self, witness: Witness) {
-        *self.line.phase() = Phase::Busy(Some(witness));
-    }
-
-    /// Who sent it.
-    pub(crate) fn peer(&self) -> &Arc<Peer> {
-        &self.peer
-    }
-
-    /// What it is called, if ids are given.
-    pub(crate) fn trace(&self) -> Option<&Arc<Trace>> {
-        self.trace.as_ref()
-    }
-
-    /// Whose body is counted for its access line.
-    pub(crate) fn counts(&mut self, upload: &Witness) {
-        if let Some(record) = &mut self.record {
-            record.counts(upload);
-        }
-    }
-
-    /// The head of its answer is complete.
-    pub(crate) fn answered(&mut self, status: http::StatusCode, headers: &http::HeaderMap) {
-        if let (Some(record), Some(log)) = (&mut self.record, &self.line.config.access_log) {
-            record.answered(log, status, headers);
-        }
-    }
-
-    /// It does not reach the application, for this reason.
-    pub(crate) fn refused(&self, reason: &str) {
-        self.line.tell_refusal(&self.peer, || reason.to_owned(), self.trace.as_ref());
-    }
-
-    pub(crate) fn wrote(&mut self, bytes: usize) {
-        if let Some(record) = &mut self.record {
-            record.wrote(bytes);
-        }
-    }
-
-    pub(crate) fn close_after(&mut self) {
-        self.next = Next::Closing;
-    }
-
-    /// Every byte is written; the application has the last word on what comes then.
-    pub(crate) fn wait_for(&mut self, encore: Encore) {
-        self.next = Next::Encore(encore);
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        *self.line.phase() = match std::mem::replace(&mut self.next, Next::Idle) {
-            Next::Idle => Phase::Idle(Instant::now()),
-            Next::Encore(encore) => Phase::Encore(encore),
-            Next::Closing => Phase::Closing,
-        };
-        if let (Some(record), Some(log)) = (self.record.take(), &self.line.config.access_log) {
-            log.write(&record, &self.peer, self.trace.as_ref(), &*self.line.app);
-        }
     }
 }

@@ -26,6 +26,7 @@ use http::HeaderMap;
 use crate::app::{App, Token};
 use crate::app_half::{AppHalf, Reception, Room};
 use crate::client_half::{ClientHalf, Witness};
+use crate::refusal::Refusal;
 use crate::upload::{Begin, Uploader};
 
 /// Bytes waiting in one direction above which the sender has to wait; Kestrel's and asyncio's figure too.
@@ -54,8 +55,8 @@ pub(crate) enum Answer {
     Stream(ResponseParts),
     /// The application ended without an answer.
     Failed,
-    /// So it did, since its client's framing is wrong.
-    Malformed,
+    /// So it did, since its client was refused in the middle of its body.
+    RefusedLate(Refusal),
     /// The application was told that the client has gone, and nothing is to be said.
     Abandoned,
     /// The application had no room for the request.
@@ -93,8 +94,8 @@ pub(crate) enum Flow {
     Open,
     Complete,
     Broken,
-    /// An upload whose framing is wrong.
-    Malformed,
+    /// An upload that is not taken any further.
+    Refused(Refusal),
 }
 
 /// What becomes of the connection after an answer.
@@ -111,6 +112,8 @@ pub(crate) struct Upload {
     /// What came so far, taken or not.
     pub(crate) received: u64,
     pub(crate) flow: Flow,
+    /// How much of it is allowed.
+    pub(crate) limit: Option<u64>,
     /// How much hyper has not given yet, where that was declared.
     pub(crate) left: Option<u64>,
     /// Whether the application has asked for the body yet.
@@ -145,6 +148,7 @@ pub(crate) fn open(app: Arc<dyn App>, body: Flow) -> (ClientHalf, Uploader, AppH
                 size: 0,
                 received: 0,
                 flow: body,
+                limit: None,
                 left: None,
                 wanted: false,
                 begin: Begin::AtOnce,
@@ -261,7 +265,7 @@ fn join(chunks: Drain<'_, Bytes>) -> Bytes {
 
 impl State {
     pub(crate) fn receive(&mut self, token: Token) -> (Reception, Option<Waker>) {
-        if matches!(self.upload.flow, Flow::Broken | Flow::Malformed) || self.is_gone() {
+        if matches!(self.upload.flow, Flow::Broken | Flow::Refused(_)) || self.is_gone() {
             return (Reception::Gone, None);
         }
         self.upload.wanted = true;

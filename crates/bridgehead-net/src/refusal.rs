@@ -13,9 +13,23 @@ pub(crate) enum Refusal {
     TwoHosts,
     BadHost,
     BadTarget,
+    LongTarget,
     BadMethod,
-    BadBody,
+    BadRequestLine,
+    UnknownVersion,
+    BareLineFeed,
+    FoldedLine,
+    LargeHead,
+    /// The head did not come in time.
+    SlowHead,
+    BadLength,
+    TwoFramings,
+    BadCoding,
     UnknownCoding,
+    BadBody,
+    LargeBody,
+    /// The body stopped coming, though it was waited for.
+    SlowBody,
     UnknownExpectation,
     /// Too many requests wait for the loop.
     Overloaded,
@@ -26,9 +40,22 @@ pub(crate) enum Refusal {
 impl Refusal {
     pub(crate) fn status(self) -> StatusCode {
         match self {
-            Self::NoHost | Self::TwoHosts | Self::BadHost | Self::BadTarget | Self::BadBody => {
-                StatusCode::BAD_REQUEST
-            }
+            Self::NoHost
+            | Self::TwoHosts
+            | Self::BadHost
+            | Self::BadTarget
+            | Self::BadRequestLine
+            | Self::BareLineFeed
+            | Self::FoldedLine
+            | Self::BadLength
+            | Self::TwoFramings
+            | Self::BadCoding
+            | Self::BadBody => StatusCode::BAD_REQUEST,
+            Self::LongTarget => StatusCode::URI_TOO_LONG,
+            Self::LargeHead => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            Self::LargeBody => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::SlowHead | Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
+            Self::UnknownVersion => StatusCode::HTTP_VERSION_NOT_SUPPORTED,
             Self::BadMethod | Self::UnknownCoding => StatusCode::NOT_IMPLEMENTED,
             Self::UnknownExpectation => StatusCode::EXPECTATION_FAILED,
             Self::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
@@ -42,6 +69,18 @@ impl Refusal {
             Self::TwoHosts => "Bad Request: one Host header was due, more came",
             Self::BadHost => "Bad Request: the Host header is not a host with an optional port",
             Self::BadTarget => "Bad Request: the request target must begin with / or be an absolute URL",
+            Self::LongTarget => "URI Too Long: the request target is longer than is allowed",
+            Self::BadRequestLine => "Bad Request: the first line must be a method, a target and HTTP/1.1",
+            Self::UnknownVersion => "HTTP Version Not Supported: HTTP/1.1 and HTTP/1.0 are understood",
+            Self::BareLineFeed => "Bad Request: a line ended without its carriage return",
+            Self::FoldedLine => "Bad Request: a header line began with a blank",
+            Self::LargeHead => "Request Header Fields Too Large: more header lines or bytes than are allowed",
+            Self::SlowHead => "Request Timeout: the request's head took too long",
+            Self::BadLength => "Bad Request: one Content-Length of digits was due",
+            Self::TwoFramings => "Bad Request: a Content-Length beside a Transfer-Encoding",
+            Self::BadCoding => "Bad Request: one Transfer-Encoding was due, in HTTP/1.1",
+            Self::LargeBody => "Content Too Large: the body is larger than is allowed",
+            Self::SlowBody => "Request Timeout: the request's body took too long",
             Self::BadMethod => "Not Implemented: this method is not served",
             Self::BadBody => "Bad Request: the body's framing is broken",
             Self::UnknownCoding => "Not Implemented: chunked is the only transfer coding understood",
@@ -52,7 +91,7 @@ impl Refusal {
     }
 
     /// Whether what follows on the connection can still be trusted.
-    fn keeps_connection(self) -> bool {
+    pub(crate) fn keeps_connection(self) -> bool {
         matches!(self, Self::Overloaded | Self::ApplicationFailed)
     }
 
@@ -70,9 +109,6 @@ impl Refusal {
         response
     }
 }
-
-/// Why a client that begins with HTTP/2's preface is not answered: it would read nothing else.
-pub(crate) const OTHER_HTTP: &str = "no answer: the client began in HTTP/2, and HTTP/1.1 was due";
 
 /// What hyper answered by itself before it ended with this error, if it did.
 ///

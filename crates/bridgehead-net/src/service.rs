@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bridgehead_asgi::ResponseParts;
 use bytes::Bytes;
-use http::header::{CONNECTION, EXPECT, HOST, HeaderValue, TRANSFER_ENCODING};
+use http::header::{CONNECTION, EXPECT, HOST, HeaderValue};
 use http::{HeaderMap, Method, Request, Response, Version, request};
 use http_body::Body;
 use hyper::body::Incoming;
@@ -19,15 +19,13 @@ use crate::app::{Arrival, RequestHead};
 use crate::body::{AnswerBody, Framing};
 use crate::client_half::ClientHalf;
 use crate::config::Config;
-use crate::connection::{Line, Turn};
+use crate::connection::Line;
 use crate::exchange::{self, After, Answer, Flow};
 use crate::refusal::Refusal;
 use crate::request_id;
 use crate::socket::Socket;
+use crate::turn::Turn;
 use crate::upload::{Begin, Progress, Uploader};
-
-/// No registered method is longer; a longer one is an attack on whoever logs it.
-const LONGEST_METHOD: usize = 32;
 
 /// The application was told that its client has gone, or did not keep to what it declared to the last one: hyper closes
 /// the connection and says nothing.
@@ -49,7 +47,7 @@ pub(crate) async fn answer(
     let version = head.version;
     match ask(&worker, &mut turn, (head, body)).await {
         Ok(half) => reply(half, &line, &worker.config, version, turn).await,
-        Err(refusal) => Ok(refuse(refusal, &worker.config, turn)),
+        Err(refusal) => Ok(refuse(refusal, &line, &worker.config, turn)),
     }
 }
 
@@ -88,19 +86,25 @@ async fn upload(
     mut body: Incoming,
     head: &request::Parts,
 ) -> Result<(), Refusal> {
+    let limit = worker.config.bounds.body;
+    if limit.is_some_and(|limit| body.size_hint().lower() > limit) {
+        return Err(Refusal::LargeBody);
+    }
+    let pump =
+        |uploader: Uploader, body| uploader.pump(body, worker.config.bounds.upload, worker.executor.clone());
     if head.version == Version::HTTP_11 && head.headers.contains_key(EXPECT) {
-        uploader.announce(&body, Begin::WhenWanted);
-        worker.executor.spawn(uploader.pump(body));
+        uploader.announce(&body, Begin::WhenWanted, limit);
+        worker.executor.spawn(pump(uploader, body));
         return Ok(());
     }
-    uploader.announce(&body, Begin::AtOnce);
+    uploader.announce(&body, Begin::AtOnce, limit);
     match uploader.prefetch(&mut body).await {
         // The application is told of a client that left; a client whose framing is wrong is told itself.
         Progress::Complete | Progress::CutOff => {}
         Progress::Partial => {
-            worker.executor.spawn(uploader.pump(body));
+            worker.executor.spawn(pump(uploader, body));
         }
-        Progress::Malformed => return Err(Refusal::BadBody),
+        Progress::Refused(refusal) => return Err(refusal),
     }
     Ok(())
 }
@@ -133,12 +137,13 @@ async fn reply(
             }
             head.map(|()| AnswerBody::stream(client, framing, turn))
         }
-        Answer::Failed => refuse(Refusal::ApplicationFailed, config, turn),
-        Answer::Malformed => refuse(Refusal::BadBody, config, turn),
-        Answer::Refused => refuse(Refusal::Overloaded, config, turn),
+        Answer::Failed => refuse(Refusal::ApplicationFailed, line, config, turn),
+        Answer::RefusedLate(refusal) => refuse(refusal, line, config, turn),
+        Answer::Refused => refuse(Refusal::Overloaded, line, config, turn),
         Answer::Abandoned => return Err(ClientGone),
     };
     if closes {
+        line.will_linger();
         // hyper would close without a word.
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
@@ -169,7 +174,10 @@ fn response(parts: ResponseParts, config: &Config, turn: &mut Turn) -> Response<
     response
 }
 
-fn refuse(refusal: Refusal, config: &Config, mut turn: Turn) -> Response<AnswerBody> {
+fn refuse(refusal: Refusal, line: &Line, config: &Config, mut turn: Turn) -> Response<AnswerBody> {
+    if !refusal.keeps_connection() {
+        line.will_linger();
+    }
     if refusal != Refusal::ApplicationFailed {
         turn.refused(refusal.text());
     }
@@ -201,17 +209,11 @@ fn add_defaults(headers: &mut HeaderMap, config: &Config) {
     }
 }
 
-/// Whether a head may reach the application. hyper has parsed it, which leaves these to be checked.
+/// Whether a head may reach the application. `guard` has followed its framing and hyper has parsed it, which leaves these.
 fn judge(head: &request::Parts) -> Result<(), Refusal> {
     judge_method(&head.method)?;
     judge_target(head)?;
     judge_host(head)?;
-    if let Some(coding) = head.headers.get(TRANSFER_ENCODING) {
-        let several = head.headers.get_all(TRANSFER_ENCODING).iter().nth(1).is_some();
-        if several || !coding.as_bytes().eq_ignore_ascii_case(b"chunked") {
-            return Err(Refusal::UnknownCoding);
-        }
-    }
     let unknown = |value: &HeaderValue| !value.as_bytes().eq_ignore_ascii_case(b"100-continue");
     if head.version == Version::HTTP_11 && head.headers.get_all(EXPECT).iter().any(unknown) {
         return Err(Refusal::UnknownExpectation);
@@ -223,7 +225,7 @@ fn judge_method(method: &Method) -> Result<(), Refusal> {
     // A server that is no proxy has nothing to connect to, and TRACE gives cookies to scripts.
     let refused = matches!(*method, Method::CONNECT | Method::TRACE);
     let lower = method.as_str().bytes().any(|byte| byte.is_ascii_lowercase());
-    if refused || lower || method.as_str().len() > LONGEST_METHOD { Err(Refusal::BadMethod) } else { Ok(()) }
+    if refused || lower { Err(Refusal::BadMethod) } else { Ok(()) }
 }
 
 fn judge_target(head: &request::Parts) -> Result<(), Refusal> {

@@ -9,16 +9,18 @@
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
 use crate::forked;
+use crate::inspector::Inspector;
+use crate::pace::{Pace, PaceLimits};
 
 /// A connected stream of either family.
 #[derive(Debug)]
@@ -26,8 +28,10 @@ pub(crate) struct Socket {
     // Before the stream, so that it is given up first: a child must never close a number that means something new.
     _owned: forked::Claim,
     stream: Stream,
-    // Only the connection's own task comes here, but hyper wants what it polls to be shareable.
+    // Whether the last bytes to be written were not taken. Only the connection's own task comes here, and below, but
+    // hyper wants what it polls to be shareable.
     held_up: AtomicBool,
+    pace: Mutex<Pace>,
 }
 
 #[derive(Debug)]
@@ -65,6 +69,7 @@ impl Socket {
             _owned: forked::Claim::on(&stream),
             stream: Stream::Tcp(stream),
             held_up: AtomicBool::new(false),
+            pace: Mutex::new(Pace::new(PaceLimits::default())),
         }
     }
 
@@ -73,6 +78,7 @@ impl Socket {
             _owned: forked::Claim::on(&stream),
             stream: Stream::Unix(stream),
             held_up: AtomicBool::new(false),
+            pace: Mutex::new(Pace::new(PaceLimits::default())),
         }
     }
 
@@ -98,9 +104,48 @@ impl Socket {
         let _ = either!(self, stream => SockRef::from(stream).set_linger(Some(Duration::ZERO)));
     }
 
+    /// Says how slowly what is written may be read.
+    pub(crate) fn set_pace(&mut self, limits: PaceLimits) {
+        self.pace = Mutex::new(Pace::new(limits));
+    }
+
     /// Whether the last bytes to be written were not taken: the client reads more slowly than we write.
     pub(crate) fn is_held_up(&self) -> bool {
         self.held_up.load(Ordering::Relaxed)
+    }
+
+    /// When a client that bytes wait for has read too slowly.
+    pub(crate) fn stalls_at(&self) -> Option<Instant> {
+        if self.is_held_up() { self.pace().deadline() } else { None }
+    }
+
+    fn pace(&self) -> MutexGuard<'_, Pace> {
+        self.pace.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes what has come and forgets it. Ready at the end of the stream, or when it is broken.
+    pub(crate) fn poll_discard(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut space = [MaybeUninit::uninit(); 16 * 1024];
+        let mut buffer = ReadBuf::uninit(&mut space);
+        match ready!(self.poll_read(cx, &mut buffer)) {
+            Ok(()) if !buffer.filled().is_empty() => {
+                // Others have their turn in between.
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            _ => Poll::Ready(()),
+        }
+    }
+
+    /// Writes what it can of the bytes.
+    pub(crate) fn poll_say(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_write_once(cx, &[IoSlice::new(bytes)])
+    }
+
+    /// Says that nothing more comes.
+    pub(crate) fn end(&self) {
+        // A connection that is gone has ended.
+        let _ = either!(self, stream => SockRef::from(stream).shutdown(std::net::Shutdown::Write));
     }
 
     fn poll_read(&self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
@@ -130,8 +175,22 @@ impl Socket {
 
     fn poll_write(&self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         let polled = self.poll_write_once(cx, slices);
-        self.held_up.store(polled.is_pending(), Ordering::Relaxed);
+        match &polled {
+            Poll::Pending => {
+                self.held_up.store(true, Ordering::Relaxed);
+                self.pace().wait();
+            }
+            Poll::Ready(Ok(count)) if self.is_held_up() => self.pace().progress(*count),
+            Poll::Ready(_) => {}
+        }
         polled
+    }
+
+    /// Everything that was to be written has been taken.
+    fn was_flushed(&self) {
+        if self.held_up.swap(false, Ordering::Relaxed) {
+            self.pace().relieve();
+        }
     }
 
     fn poll_write_once(&self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
@@ -150,9 +209,12 @@ fn peek(socket: &SockRef<'_>) -> io::Result<usize> {
     socket.peek(&mut [MaybeUninit::uninit()])
 }
 
-/// A shared [`Socket`] as the byte stream that hyper wants.
+/// A shared [`Socket`] as the byte stream that hyper wants, with somebody who looks at what is read.
 #[derive(Debug)]
-pub(crate) struct Io(pub(crate) Arc<Socket>);
+pub(crate) struct Io {
+    pub(crate) socket: Arc<Socket>,
+    pub(crate) inspector: Arc<Inspector>,
+}
 
 impl AsyncRead for Io {
     fn poll_read(
@@ -160,13 +222,18 @@ impl AsyncRead for Io {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        self.0.poll_read(cx, buffer)
+        if let Some(polled) = self.inspector.poll_closed() {
+            return polled;
+        }
+        let before = buffer.filled().len();
+        ready!(self.socket.poll_read(cx, buffer))?;
+        self.inspector.poll_look(buffer, before)
     }
 }
 
 impl AsyncWrite for Io {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.0.poll_write(cx, &[IoSlice::new(bytes)])
+        self.socket.poll_write(cx, &[IoSlice::new(bytes)])
     }
 
     fn poll_write_vectored(
@@ -174,7 +241,7 @@ impl AsyncWrite for Io {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.0.poll_write(cx, slices)
+        self.socket.poll_write(cx, slices)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -182,12 +249,13 @@ impl AsyncWrite for Io {
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.socket.was_flushed();
         Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // A connection that is gone is shut down; hyper would tell of that instead of why it ended.
-        let _ = either!(self.0, stream => SockRef::from(stream).shutdown(std::net::Shutdown::Write));
+        // hyper would tell of a connection that is gone instead of why it ended.
+        self.socket.end();
         Poll::Ready(Ok(()))
     }
 }

@@ -12,12 +12,17 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Instant;
 
 use bytes::Bytes;
 use http_body::Body;
 use hyper::body::Incoming;
 
 use crate::exchange::{Flow, Shared};
+use crate::executor::Executor;
+use crate::pace::{Pace, PaceLimits};
+use crate::refusal::Refusal;
+use crate::timers::Sleep;
 
 /// When a body is first asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +41,8 @@ pub(crate) enum Progress {
     Partial,
     /// The client broke off.
     CutOff,
-    /// Its framing is wrong.
-    Malformed,
+    /// It is not taken any further.
+    Refused(Refusal),
 }
 
 /// The half of an exchange that bodies are put into.
@@ -46,8 +51,9 @@ pub(crate) struct Uploader(pub(crate) Arc<Shared>);
 
 impl Uploader {
     /// Says what is to come, and when.
-    pub(crate) fn announce(&self, body: &Incoming, begin: Begin) {
+    pub(crate) fn announce(&self, body: &Incoming, begin: Begin, limit: Option<u64>) {
         let mut state = self.0.lock();
+        state.upload.limit = limit;
         state.upload.left = body.size_hint().exact();
         state.upload.begin = begin;
     }
@@ -75,20 +81,45 @@ impl Uploader {
         .await
     }
 
-    /// Carries the rest, until it is complete, broken, or no longer of use.
-    pub(crate) async fn pump(self, mut body: Incoming) {
+    /// Carries the rest, until it is complete, broken, too slow, or no longer of use.
+    pub(crate) async fn pump(self, mut body: Incoming, limits: PaceLimits, executor: Executor) {
+        let (mut pace, mut received) = (Pace::new(limits), self.received());
+        let mut timer: Option<Pin<Box<Sleep>>> = None;
         poll_fn(|cx| {
             loop {
                 if ready!(self.poll_wanted(cx)) == Wanted::Never {
                     return Poll::Ready(());
                 }
-                match ready!(self.poll_frame(&mut body, cx)) {
-                    Progress::Partial => {}
-                    Progress::Complete | Progress::CutOff | Progress::Malformed => return Poll::Ready(()),
+                let Poll::Ready(came) = self.poll_frame(&mut body, cx) else {
+                    if !self.is_awaited() {
+                        pace.rest();
+                        return Poll::Pending;
+                    }
+                    pace.wait();
+                    ready!(poll_deadline(&mut timer, pace.deadline(), &executor, cx));
+                    self.end(Flow::Refused(Refusal::SlowBody));
+                    return Poll::Ready(());
+                };
+                match came {
+                    Progress::Partial => {
+                        let before = std::mem::replace(&mut received, self.received());
+                        pace.progress(usize::try_from(received - before).unwrap_or(usize::MAX));
+                        pace.rest();
+                    }
+                    Progress::Complete | Progress::CutOff | Progress::Refused(_) => return Poll::Ready(()),
                 }
             }
         })
         .await;
+    }
+
+    fn received(&self) -> u64 {
+        self.0.lock().upload.received
+    }
+
+    /// Whether the application waits for more: only then a client can be too slow.
+    fn is_awaited(&self) -> bool {
+        self.0.lock().parked.is_some()
     }
 
     fn poll_wanted(&self, cx: &mut Context<'_>) -> Poll<Wanted> {
@@ -117,7 +148,7 @@ impl Uploader {
                 let (flow, progress) = if is_cut_off(&error) {
                     (Flow::Broken, Progress::CutOff)
                 } else {
-                    (Flow::Malformed, Progress::Malformed)
+                    (Flow::Refused(Refusal::BadBody), Progress::Refused(Refusal::BadBody))
                 };
                 self.end(flow);
                 progress
@@ -135,8 +166,13 @@ impl Uploader {
 
     fn feed(&self, chunk: Bytes, flow: Flow) -> Progress {
         let mut state = self.0.lock();
-        state.upload.size += chunk.len();
         state.upload.received += chunk.len() as u64;
+        if state.upload.limit.is_some_and(|limit| state.upload.received > limit) {
+            drop(state);
+            self.end(Flow::Refused(Refusal::LargeBody));
+            return Progress::Refused(Refusal::LargeBody);
+        }
+        state.upload.size += chunk.len();
         state.upload.left = state.upload.left.map(|left| left.saturating_sub(chunk.len() as u64));
         state.upload.chunks.push_back(chunk);
         state.upload.flow = flow;
@@ -153,6 +189,21 @@ impl Uploader {
         drop(state);
         self.0.tell(parked);
     }
+}
+
+/// Ready when there is a deadline and it has passed. The timer is made when somebody has to be waited for.
+fn poll_deadline(
+    timer: &mut Option<Pin<Box<Sleep>>>,
+    deadline: Option<Instant>,
+    executor: &Executor,
+    cx: &mut Context<'_>,
+) -> Poll<()> {
+    let Some(deadline) = deadline else { return Poll::Pending };
+    let timer = timer.get_or_insert_with(|| Box::pin(executor.sleep_until(deadline)));
+    if timer.deadline() != deadline {
+        timer.as_mut().reset(deadline);
+    }
+    timer.as_mut().poll(cx)
 }
 
 /// Whether the client ended its stream in the middle of a body, or its connection is gone.

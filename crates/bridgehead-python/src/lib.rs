@@ -6,6 +6,7 @@
 mod app;
 mod awaitable;
 mod bell;
+mod bounds;
 mod budget;
 mod control;
 mod drain;

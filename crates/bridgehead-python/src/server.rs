@@ -14,6 +14,7 @@ use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::bounds::Bounds;
 use crate::drain::{Books, Bridge, Callables, Flush};
 use crate::driver::Driver;
 use crate::ffi;
@@ -40,8 +41,8 @@ struct Options {
     root_path: String,
     state: Option<Py<PyDict>>,
     pathsend: bool,
-    first_request: f64,
     keep_alive: f64,
+    bounds: Bounds,
     date_header: bool,
     default_headers: Vec<(Vec<u8>, Vec<u8>)>,
     logs: Logs,
@@ -255,8 +256,8 @@ fn start(py: Python<'_>, options: &Options, logs: Wiring) -> PyResult<Started> {
 
 fn config(options: &Options, logs: Wiring) -> PyResult<Config> {
     Ok(Config {
-        first_request: Duration::try_from_secs_f64(options.first_request)?,
         keep_alive: Duration::try_from_secs_f64(options.keep_alive)?,
+        bounds: options.bounds.read()?,
         date_header: options.date_header,
         default_headers: default_headers(&options.default_headers)?,
         access_log: logs.access_log,

@@ -20,6 +20,7 @@ async fn a_fresh_connection_is_closed_after_the_keep_alive_time() {
     site.connect().await.assert_closed().await;
     let mut client = site.connect().await;
     client.send(b"GET / HT").await;
+    assert_eq!(client.answer().await.status, 408);
     client.assert_closed().await;
 }
 
@@ -35,7 +36,7 @@ async fn an_idle_connection_is_closed_after_the_keep_alive_time() {
 #[tokio::test]
 async fn it_is_even_if_the_first_request_had_longer() {
     let mut config = plain(SHORT);
-    config.first_request = LONG;
+    config.bounds.first_byte = Some(LONG);
     let site = Site::open(config);
     let (mut client, asked) = site.ask(GET).await;
     assert_eq!(asked.half.finish(head(200, &[]), Bytes::new()), Room::Free);

@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use bridgehead_asgi::{ResponseHead, ResponseParts};
 use bridgehead_net::{
-    App, Arrival, Config, Connections, Executor, Listener, Ownership, Refusals, Signal, Stage, Token,
+    App, Arrival, Config, Connections, Executor, HeadLimits, Limits, Listener, Ownership, PaceLimits,
+    Refusals, Signal, Stage, Token,
 };
 use http::HeaderMap;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -57,8 +58,15 @@ pub(crate) fn head(status: i64, headers: &[(&str, &str)]) -> ResponseParts {
 /// Settings that add nothing to an answer.
 pub(crate) fn plain(keep_alive: Duration) -> Config {
     Config {
-        first_request: keep_alive,
         keep_alive,
+        bounds: Limits {
+            first_byte: Some(keep_alive),
+            head_time: Some(keep_alive),
+            head: HeadLimits { target: 8 * 1024, bytes: 32 * 1024, fields: 100 },
+            body: None,
+            upload: PaceLimits::default(),
+            download: PaceLimits::default(),
+        },
         date_header: false,
         default_headers: Vec::new(),
         access_log: None,

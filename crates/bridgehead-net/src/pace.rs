@@ -1,0 +1,127 @@
+//! How long somebody may keep us waiting: the longest gap, and the least rate.
+//!
+//! Only waiting counts: a client is not punished for an application that does not read, nor for one that does not write.
+//!
+//! Invariant: who makes progress at the least rate, and never pauses longer than the gap, is waited for without end.
+
+use std::time::{Duration, Instant};
+
+/// Time before the rate is looked at.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// What is asked of a client, where anything is.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PaceLimits {
+    /// The longest time without a byte.
+    pub gap: Option<Duration>,
+    /// Bytes a second, at least, once it was waited for longer than five seconds.
+    pub rate: Option<u32>,
+}
+
+/// A client's progress.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    limits: PaceLimits,
+    bytes: u64,
+    waited: Duration,
+    wait: Option<Wait>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    since: Instant,
+    progress: Instant,
+}
+
+impl Pace {
+    pub(crate) fn new(limits: PaceLimits) -> Self {
+        Self { limits, bytes: 0, waited: Duration::ZERO, wait: None }
+    }
+
+    /// The client is waited for from now on, if it was not.
+    pub(crate) fn wait(&mut self) {
+        if self.wait.is_none() {
+            let now = Instant::now();
+            self.wait = Some(Wait { since: now, progress: now });
+        }
+    }
+
+    /// So many bytes came, or went.
+    pub(crate) fn progress(&mut self, bytes: usize) {
+        self.bytes += bytes as u64;
+        if let Some(wait) = &mut self.wait {
+            wait.progress = Instant::now();
+        }
+    }
+
+    /// The client is not waited for any more.
+    pub(crate) fn rest(&mut self) {
+        if let Some(wait) = self.wait.take() {
+            self.waited += wait.since.elapsed();
+        }
+    }
+
+    /// Nothing is left that the client could be slow with.
+    pub(crate) fn relieve(&mut self) {
+        *self = Self::new(self.limits);
+    }
+
+    /// When a client that is waited for has failed.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let wait = self.wait?;
+        let by_gap = self.limits.gap.map(|gap| wait.progress + gap);
+        let by_rate = self.limits.rate.map(|rate| {
+            let earned = Duration::from_secs_f64(self.bytes as f64 / f64::from(rate.max(1)));
+            wait.since + GRACE.max(earned).saturating_sub(self.waited)
+        });
+        [by_gap, by_rate].into_iter().flatten().min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn pace(gap: Option<u64>, rate: Option<u32>) -> Pace {
+        Pace::new(PaceLimits { gap: gap.map(Duration::from_secs), rate })
+    }
+
+    fn left(pace: &Pace) -> Option<u64> {
+        pace.deadline().map(|deadline| (deadline - Instant::now()).as_secs_f64().round() as u64)
+    }
+
+    #[test]
+    fn who_is_not_waited_for_has_no_deadline() {
+        let mut pace = pace(Some(30), Some(240));
+        assert_eq!(pace.deadline(), None);
+        pace.wait();
+        assert!(pace.deadline().is_some());
+        pace.rest();
+        assert_eq!(pace.deadline(), None);
+    }
+
+    #[test]
+    fn a_gap_ends_with_each_byte() {
+        let mut pace = pace(Some(30), None);
+        pace.wait();
+        let first = pace.deadline();
+        pace.progress(1);
+        assert!(pace.deadline() >= first);
+        assert_eq!(left(&pace), Some(30));
+    }
+
+    #[test]
+    fn a_rate_is_earned_by_bytes_and_spent_by_waiting() {
+        let mut pace = pace(None, Some(100));
+        pace.wait();
+        assert_eq!(left(&pace), Some(5));
+        pace.progress(1000);
+        assert_eq!(left(&pace), Some(10));
+        pace.rest();
+        pace.waited = 4 * SECOND;
+        pace.wait();
+        assert_eq!(left(&pace), Some(6));
+    }
+}

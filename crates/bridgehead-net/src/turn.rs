@@ -1,0 +1,102 @@
+//! One request's time on its connection: what is known of it, and what comes after.
+//!
+//! Invariant: the connection is busy for as long as its turn lives.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use http::request;
+
+use crate::access::Record;
+use crate::client_half::{Encore, Witness};
+use crate::connection::{Line, Phase};
+use crate::peer::Peer;
+use crate::request_id::Trace;
+
+/// One request's time on the connection; dropping it makes the connection idle and writes the access line.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    line: Arc<Line>,
+    peer: Arc<Peer>,
+    record: Option<Box<Record>>,
+    trace: Option<Arc<Trace>>,
+    next: Next,
+}
+
+/// What a turn leaves behind.
+#[derive(Debug)]
+enum Next {
+    Idle,
+    Encore(Encore),
+    Closing,
+}
+
+impl Turn {
+    pub(crate) fn new(line: Arc<Line>, peer: Arc<Peer>, head: &request::Parts) -> Self {
+        let record = line.config.access_log.as_ref().map(|log| Record::new(log, head));
+        let trace = line.config.request_ids.as_ref().map(|ids| Arc::new(ids.trace(&head.headers)));
+        Self { line, peer, record, trace, next: Next::Idle }
+    }
+
+    /// Whose request this is: it hears of the client's leaving.
+    pub(crate) fn watched_by(&self, witness: Witness) {
+        *self.line.phase() = Phase::Busy(Some(witness));
+    }
+
+    /// Who sent it.
+    pub(crate) fn peer(&self) -> &Arc<Peer> {
+        &self.peer
+    }
+
+    /// What it is called, if ids are given.
+    pub(crate) fn trace(&self) -> Option<&Arc<Trace>> {
+        self.trace.as_ref()
+    }
+
+    /// Whose body is counted for its access line.
+    pub(crate) fn counts(&mut self, upload: &Witness) {
+        if let Some(record) = &mut self.record {
+            record.counts(upload);
+        }
+    }
+
+    /// The head of its answer is complete.
+    pub(crate) fn answered(&mut self, status: http::StatusCode, headers: &http::HeaderMap) {
+        if let (Some(record), Some(log)) = (&mut self.record, &self.line.config.access_log) {
+            record.answered(log, status, headers);
+        }
+    }
+
+    /// It does not reach the application, for this reason.
+    pub(crate) fn refused(&self, reason: &str) {
+        self.line.tell_refusal(&self.peer, || reason.to_owned(), self.trace.as_ref());
+    }
+
+    pub(crate) fn wrote(&mut self, bytes: usize) {
+        if let Some(record) = &mut self.record {
+            record.wrote(bytes);
+        }
+    }
+
+    pub(crate) fn close_after(&mut self) {
+        self.next = Next::Closing;
+    }
+
+    /// Every byte is written; the application has the last word on what comes then.
+    pub(crate) fn wait_for(&mut self, encore: Encore) {
+        self.next = Next::Encore(encore);
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *self.line.phase() = match std::mem::replace(&mut self.next, Next::Idle) {
+            Next::Idle => Phase::Idle(Instant::now()),
+            Next::Encore(encore) => Phase::Encore(encore),
+            Next::Closing => Phase::Closing,
+        };
+        if let (Some(record), Some(log)) = (self.record.take(), &self.line.config.access_log) {
+            log.write(&record, &self.peer, self.trace.as_ref(), &*self.line.app);
+        }
+    }
+}

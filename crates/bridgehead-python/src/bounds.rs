@@ -1,0 +1,42 @@
+//! What a client may cost, as Python says it.
+
+use std::time::Duration;
+
+use bridgehead_net::{HeadLimits, Limits, PaceLimits};
+use pyo3::prelude::*;
+
+/// `bridgehead.bounds.Bounds`. Times are in seconds; 0 is none where a bound may be left out.
+#[derive(FromPyObject)]
+pub(crate) struct Bounds {
+    timeout_first_byte: f64,
+    timeout_header: f64,
+    timeout_body: f64,
+    timeout_write: f64,
+    min_rate: u64,
+    limit_target: usize,
+    limit_headers: usize,
+    limit_header_bytes: usize,
+    limit_body: u64,
+}
+
+impl Bounds {
+    pub(crate) fn read(&self) -> PyResult<Limits> {
+        let rate = (self.min_rate > 0).then(|| u32::try_from(self.min_rate).unwrap_or(u32::MAX));
+        Ok(Limits {
+            first_byte: time(self.timeout_first_byte)?,
+            head_time: time(self.timeout_header)?,
+            head: HeadLimits {
+                target: self.limit_target,
+                bytes: self.limit_header_bytes,
+                fields: self.limit_headers,
+            },
+            body: (self.limit_body > 0).then_some(self.limit_body),
+            upload: PaceLimits { gap: time(self.timeout_body)?, rate },
+            download: PaceLimits { gap: time(self.timeout_write)?, rate },
+        })
+    }
+}
+
+fn time(seconds: f64) -> PyResult<Option<Duration>> {
+    Ok(if seconds > 0.0 { Some(Duration::try_from_secs_f64(seconds)?) } else { None })
+}

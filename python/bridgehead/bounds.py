@@ -1,0 +1,91 @@
+"""What a client may cost: the options, as a part of `Config`.
+
+Enforced by Rust, which reads them off a `Config`; 0 is none where a bound may be left out.
+"""
+
+# ruff: noqa: RUF009 (`option` returns a dataclass field, which is what belongs there)
+
+from dataclasses import dataclass
+
+from bridgehead.options import option, whole
+from bridgehead.quantities import Bytes, seconds, size, some
+
+_NEW = "new: uvicorn has no such option"
+
+
+@dataclass(slots=True, kw_only=True)
+class Bounds:
+    """Deadlines and limits of connections and requests."""
+
+    timeout_first_byte: float = option(
+        15.0,
+        read=seconds,
+        metavar="TIME",
+        group="Timeouts",
+        help="close a new connection that sends nothing for so long; 0: never",
+        differs=_NEW,
+    )
+    timeout_header: float = option(
+        10.0,
+        read=seconds,
+        metavar="TIME",
+        group="Timeouts",
+        help="time for a whole head, from its first byte; 0: no end",
+        differs=_NEW + ", and waits for ever",
+    )
+    timeout_body: float = option(
+        30.0,
+        read=seconds,
+        metavar="TIME",
+        group="Timeouts",
+        help="the longest gap in a body that the application waits for; 0: no end",
+        differs=_NEW + ", and waits for ever",
+    )
+    timeout_write: float = option(
+        30.0,
+        read=seconds,
+        metavar="TIME",
+        group="Timeouts",
+        help="the longest time without progress of a client that reads an answer; 0: no end",
+        differs=_NEW + ", and waits for ever",
+    )
+    limit_target: Bytes = option(
+        Bytes(8 * 1024),
+        read=some,
+        metavar="SIZE",
+        group="Limits",
+        help="the longest request target",
+        differs="uvicorn: 64 KiB. What a request costs before it is judged has to be bounded",
+    )
+    limit_headers: int = option(
+        100,
+        read=whole(1, 10_000),
+        metavar="NUMBER",
+        group="Limits",
+        help="the most header lines of a request",
+        differs=_NEW + ", and no bound",
+    )
+    limit_header_bytes: Bytes = option(
+        Bytes(32 * 1024),
+        read=some,
+        metavar="SIZE",
+        group="Limits",
+        help="the largest header lines of a request, all together",
+        differs=_NEW + ", and 64 KiB",
+    )
+    limit_body: Bytes = option(
+        Bytes(100 * 1024**2),
+        read=size,
+        metavar="SIZE",
+        group="Limits",
+        help="the largest request body; 0: any",
+        differs=_NEW + ", and no bound. FastAPI keeps bodies in memory",
+    )
+    min_rate: Bytes = option(
+        Bytes(240),
+        read=size,
+        metavar="SIZE",
+        group="Limits",
+        help="bytes a second, at least, of a client that has been waited for longer than 5 s; 0: any",
+        differs=_NEW + ", and waits for ever",
+    )
