@@ -1,6 +1,6 @@
-"""What a client may cost: the options, as a part of `Config`.
+"""How long things may take and how large they may be: options, as a part of `Config`.
 
-Enforced by Rust, which reads them off a `Config`; 0 is none where a bound may be left out.
+Those of clients are enforced by Rust, which reads them off a `Config`; 0 is none where there may be none.
 """
 
 # ruff: noqa: RUF009 (`option` returns a dataclass field, which is what belongs there)
@@ -15,7 +15,7 @@ _NEW = "new: uvicorn has no such option"
 
 @dataclass(slots=True, kw_only=True)
 class Bounds:
-    """Deadlines and limits of connections and requests."""
+    """Deadlines and limits."""
 
     timeout_first_byte: float = option(
         15.0,
@@ -47,6 +47,38 @@ class Bounds:
         metavar="TIME",
         group="Timeouts",
         help="the longest time without progress of a client that reads an answer; 0: no end",
+        differs=_NEW + ", and waits for ever",
+    )
+    timeout_keep_alive: float = option(
+        75.0,
+        read=seconds,
+        metavar="TIME",
+        group="Timeouts",
+        help="close a connection that has been idle for so long",
+        differs="uvicorn: 5. Proxies keep idle connections for 60 s; who closes first loses requests",
+    )
+    timeout_graceful_shutdown: float = option(
+        25.0,
+        read=seconds,
+        metavar="TIME",
+        group="Timeouts",
+        help="time for a stop: of 25 s requests get 18, cancelling 2, the lifespan 5; see docs/shutdown.md",
+        differs="uvicorn: none, waits for ever. Kubernetes kills after 30 s; we end in order before it",
+    )
+    timeout_lifespan_startup: float = option(
+        60.0,
+        read=seconds,
+        metavar="TIME",
+        group="Timeouts",
+        help="time for the application's lifespan startup",
+        differs=_NEW + ", and waits for ever",
+    )
+    timeout_lifespan_shutdown: float = option(
+        5.0,
+        read=seconds,
+        metavar="TIME",
+        group="Timeouts",
+        help="time for the application's lifespan shutdown",
         differs=_NEW + ", and waits for ever",
     )
     limit_target: Bytes = option(

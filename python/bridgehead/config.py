@@ -225,39 +225,6 @@ class Config(Bounds):
         differs=_NEW,
     )
 
-    timeout_keep_alive: float = option(
-        75.0,
-        read=seconds,
-        metavar="TIME",
-        group="Timeouts",
-        help="close a connection that has been idle for so long",
-        differs="uvicorn: 5. Proxies keep idle connections for 60 s; who closes first loses requests",
-    )
-    timeout_graceful_shutdown: float = option(
-        25.0,
-        read=seconds,
-        metavar="TIME",
-        group="Timeouts",
-        help="time for a stop: of 25 s requests get 18, cancelling 2, the lifespan 5; see docs/shutdown.md",
-        differs="uvicorn: none, waits for ever. Kubernetes kills after 30 s; we end in order before it",
-    )
-    timeout_lifespan_startup: float = option(
-        60.0,
-        read=seconds,
-        metavar="TIME",
-        group="Timeouts",
-        help="time for the application's lifespan startup",
-        differs=_NEW + ", and waits for ever",
-    )
-    timeout_lifespan_shutdown: float = option(
-        5.0,
-        read=seconds,
-        metavar="TIME",
-        group="Timeouts",
-        help="time for the application's lifespan shutdown",
-        differs=_NEW + ", and waits for ever",
-    )
-
     reload: bool = option(
         False,
         read=switch,

@@ -22,7 +22,6 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use http::{StatusCode, request};
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 
@@ -34,6 +33,7 @@ use crate::config::{Config, Refusals};
 use crate::exchange::After;
 use crate::executor::Executor;
 use crate::farewell;
+use crate::http1;
 use crate::inspector::Inspector;
 use crate::peer::Peer;
 use crate::refusal::{self, Refusal};
@@ -44,16 +44,6 @@ use crate::socket::{Io, Sight, Socket};
 use crate::timers::Sleep;
 use crate::told::Told;
 use crate::turn::Turn;
-
-/// What hyper reads ahead and keeps for writing; a head may be up to about twice as long, as a read can add as much
-/// again. Its own 400 KiB would let ten thousand slow clients hold 4 GB.
-const BUFFER: usize = 64 * 1024;
-
-/// A method, a version and line ends fit beside the target and the header lines.
-const SPARE: usize = 1024;
-
-/// The header lines that hyper has room for by itself.
-const HEADERS: usize = 100;
 
 /// A client that was let in while the worker drains has its request on its way; nobody else is waited for.
 const FRESH_GRACE: Duration = Duration::from_millis(250);
@@ -105,7 +95,7 @@ pub(crate) async fn run(socket: Socket, peer: Arc<Peer>, worker: Worker) {
     let _told = Told::of(&worker, &line.peer);
     let mut watch = worker.watch.clone();
     let executor = worker.executor.clone();
-    let protocol = protocol(&worker.config);
+    let protocol = http1::protocol(&worker.config);
     let service = service_fn(|request| service::answer(Arc::clone(&line), worker.clone(), request));
     let io = Io { socket: Arc::clone(&line.socket), inspector: Arc::clone(&line.inspector) };
     let mut http = pin!(protocol.serve_connection(TokioIo::new(io), service));
@@ -168,21 +158,6 @@ impl Drain {
     fn next_stage(self) -> Stage {
         if self == Self::Unasked { Stage::Draining } else { Stage::Aborting }
     }
-}
-
-/// hyper's side of a connection, as every connection wants it.
-fn protocol(config: &Config) -> http1::Builder {
-    let mut builder = http1::Builder::new();
-    builder
-        .half_close(true)
-        .max_buf_size(BUFFER.max(config.bounds.head.target + config.bounds.head.bytes + SPARE))
-        .auto_date_header(config.date_header)
-        .header_read_timeout(None);
-    if config.bounds.head.fields != HEADERS {
-        // Set, it has hyper allocate for each head.
-        builder.max_headers(config.bounds.head.fields);
-    }
-    builder
 }
 
 impl std::fmt::Debug for Line {

@@ -24,6 +24,7 @@ mod farewell;
 mod forked;
 mod forwarded;
 mod guard;
+mod http1;
 mod inspector;
 mod listen;
 mod log_pipe;
