@@ -28,6 +28,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
+    if name == "config":  # programs look for LOGGING_CONFIG there
+        return import_module(f"{__name__}.config")
     if name in _HOMES:
         return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,6 +6,7 @@ Invariant: every text accepted here names exactly one kind of address; a port is
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +54,20 @@ class DescriptorAddress:
 
 
 Address = TcpAddress | UnixAddress | DescriptorAddress
+
+
+def first_of(uds: str | None, fd: int | None, tcp: TcpAddress) -> Address:
+    """As in uvicorn, a Unix socket is heard before a descriptor, and that before a host."""
+    if uds is not None:
+        return UnixAddress(path=uds)
+    return tcp if fd is None else DescriptorAddress(number=fd)
+
+
+def refuse_twice(addresses: Iterable[str]) -> None:
+    """An address can be had once; port 0 is another port each time."""
+    fixed = [each for each in addresses if not each.endswith(":0")]
+    if twice := next((each for each in fixed if fixed.count(each) > 1), None):
+        raise StartError(f"bind: {twice} is there twice", "name each address once")
 
 
 def read_port(value: object) -> int:

@@ -10,7 +10,7 @@ Invariant: a `Config` that exists is valid, however it was made or changed.
 
 import os
 from collections.abc import Awaitable, Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, InitVar, dataclass
 from typing import Any
 
 from bridgehead import address, forwarded, levels
@@ -19,6 +19,7 @@ from bridgehead.bounds import Bounds
 from bridgehead.errors import StartError
 from bridgehead.forwarded import read as read_trusted
 from bridgehead.log_config import read as read_log_config
+from bridgehead.logging_config import LOGGING_CONFIG as LOGGING_CONFIG
 from bridgehead.options import (
     Option,
     Shape,
@@ -33,6 +34,7 @@ from bridgehead.options import (
     option,
     options_of,
     path,
+    refuse_several,
     switch,
     text,
     whole,
@@ -340,6 +342,8 @@ class Config(Bounds):
         help="colours in the logs",
     )
 
+    workers: InitVar[int | None] = 1
+
     def __setattr__(self, name: str, value: object) -> None:
         if known := _BY_NAME.get(name):
             try:
@@ -348,21 +352,15 @@ class Config(Bounds):
                 raise problem.within(name) from None
         object.__setattr__(self, name, value)
 
-    def __post_init__(self) -> None:
-        # Port 0 is another port each time.
-        fixed = [each for each in self.bind if not each.endswith(":0")]
-        if twice := next((each for each in fixed if fixed.count(each) > 1), None):
-            raise StartError(f"bind: {twice} is there twice", "name each address once")
+    def __post_init__(self, workers: int | None) -> None:
+        refuse_several(workers)
+        address.refuse_twice(self.bind)
 
     def addresses(self) -> tuple[address.Address, ...]:
-        """Where to listen. As in uvicorn, `uds` is heard before `fd`, and `fd` before `host`."""
+        """Where to listen."""
         if self.bind:
             return tuple(map(address.parse_address, self.bind))
-        if self.uds is not None:
-            return (address.UnixAddress(path=self.uds),)
-        if self.fd is not None:
-            return (address.DescriptorAddress(number=self.fd),)
-        return (address.TcpAddress(host=self.host, port=self.port),)
+        return (address.first_of(self.uds, self.fd, address.TcpAddress(host=self.host, port=self.port)),)
 
 
 OPTIONS: tuple[Option, ...] = tuple(sorted(options_of(Config), key=lambda each: _GROUPS.index(each.group)))

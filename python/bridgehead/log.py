@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from bridgehead import log_config, loggers
+from bridgehead import log_config, loggers, logging_config
 from bridgehead.formatters import TRACE as TRACE
 from bridgehead.formatters import colored
 from bridgehead.levels import number_of
@@ -34,13 +34,16 @@ def configure(config: "Config") -> None:
     """Set up our loggers and uvicorn's, as the options ask for it."""
     logging.addLevelName(TRACE, "TRACE")
     level = None if config.log_level is None else number_of(config.log_level)
-    if config.log_config == "":
+    given = config.log_config
+    if given == "":
+        given = logging_config.changed() or ""
+    if given == "":
         level = level or INFO
         loggers.stand_in(config, level)
     else:
         loggers.step_back()
-        if config.log_config is not None:
-            log_config.apply(config.log_config, use_colors=config.use_colors)
+        if given is not None:
+            log_config.apply(given, use_colors=config.use_colors)
         if level is not None:
             # As in uvicorn, the flag outranks the file.
             loggers.set_levels((loggers.UVICORN_ERROR, loggers.UVICORN_ACCESS, "uvicorn.asgi"), level)

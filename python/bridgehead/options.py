@@ -178,6 +178,13 @@ def text(value: object) -> str:
     raise StartError(f"{value!r} is not a text")
 
 
+def refuse_several(workers: object) -> None:
+    """One process is what there is; to leave out what was asked for would be worse than an error."""
+    if workers not in (None, 1):
+        hint = "leave it out, and start several processes on ports of their own"
+        raise StartError(f"workers: {workers!r} workers are not there yet", hint)
+
+
 def path(value: object) -> str:
     """A path, which has at least one letter."""
     if text(value):

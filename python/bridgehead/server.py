@@ -51,6 +51,14 @@ class Listening:
         """Whether clients are let in."""
         return bool(self.sockets)
 
+    def get_loop(self) -> asyncio.AbstractEventLoop:
+        """The loop of the server."""
+        return self._worker.loop
+
+    async def wait_closed(self) -> None:
+        """Until the server has ended: one network listens on all its sockets."""
+        await self._worker.wait_closed()
+
     def close(self) -> None:
         """Let no more clients in, on any socket of the server."""
         for each in self._bound:

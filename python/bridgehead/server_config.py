@@ -17,6 +17,7 @@ from bridgehead import config as options
 from bridgehead import log
 from bridgehead.asgi import Application
 from bridgehead.lifespan import Deadlines, Lifespan
+from bridgehead.options import refuse_several
 from bridgehead.sockets import bind
 
 
@@ -30,8 +31,14 @@ class Config(options.Config):
     loaded_app: Application
     loaded_name: str
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def __setattr__(self, name: str, value: object) -> None:
+        if name == "workers":
+            refuse_several(value)
+        else:
+            super().__setattr__(name, value)
+
+    def __post_init__(self, workers: int | None) -> None:
+        super().__post_init__(workers)
         self.loaded = False
         self.configure_logging()
 
@@ -69,6 +76,28 @@ class Config(options.Config):
     def asgi_version(self) -> str:
         """What ASGI calls the version of the application's interface."""
         return "2.0" if self.interface == "asgi2" else "3.0"
+
+    @property
+    def is_ssl(self) -> bool:
+        """Whether clients are let in by TLS."""
+        return False
+
+    @property
+    def should_reload(self) -> bool:
+        """Whether `bridgehead.run` starts the application again when its files change."""
+        return isinstance(self.app, str) and self.reload
+
+    @property
+    def use_subprocess(self) -> bool:
+        """Whether `bridgehead.run` serves in another process."""
+        return self.reload
+
+    @property
+    def encoded_headers(self) -> list[tuple[bytes, bytes]]:
+        """What each answer has, unless the application says it itself."""
+        named = any(name == b"server" for name, _ in self.headers)
+        server = [(b"server", b"bridgehead")] if self.server_header and not named else []
+        return [*server, *self.headers]
 
     @property
     def lifespan_class(self) -> "type[ServerLifespan]":

@@ -17,12 +17,12 @@ from bridgehead import log, reports, trace
 from bridgehead._native import Server as Network
 from bridgehead.asgi import Application, answer
 from bridgehead.bounds import Bounds
-from bridgehead.config import Config
 from bridgehead.forwarded import Trusted, trusted
 from bridgehead.lifespan import Lifespan
 from bridgehead.loops import OwnLoop
 from bridgehead.patience import Patience
 from bridgehead.reports import Logs
+from bridgehead.server_config import Config
 from bridgehead.sockets import Bound
 from bridgehead.task_trial import Chosen
 
@@ -107,6 +107,7 @@ class Worker:
         self._selector = place.own.selector if place.own is not None else None
         self._requests = _Waiting()
         self._ending = asyncio.Event()
+        self._closed = asyncio.Event()
         host = self._host(application, lifespan.context, ours=place.tasks is not None)
         self._network = Network(host, self._options(config, lifespan.state, place))
         if self._selector is not None:
@@ -119,6 +120,15 @@ class Worker:
     def running(self) -> int:
         """How many requests have not returned yet."""
         return self._network.running
+
+    @property
+    def loop(self) -> asyncio.AbstractEventLoop:
+        """The loop it serves on."""
+        return self._loop
+
+    async def wait_closed(self) -> None:
+        """Until the last connection is closed."""
+        await self._closed.wait()
 
     def drain(self) -> None:
         """Let nobody in any more but those who wait, and close who is idle."""
@@ -158,6 +168,7 @@ class Worker:
         if self._selector is not None:
             self._selector.detach(self._loop)
         self._network.close()
+        self._closed.set()
 
     def _host(self, application: Application, context: contextvars.Context, *, ours: bool) -> Host:
         return Host(
@@ -173,9 +184,6 @@ class Worker:
         )
 
     def _options(self, config: Config, state: dict[str, Any], place: Place) -> Options:
-        headers = config.headers
-        if config.server_header and not any(name == b"server" for name, _ in headers):
-            headers = ((b"server", b"bridgehead"), *headers)
         return Options(
             listeners=tuple((each.socket.fileno(), not each.inherited) for each in place.bound),
             recall=place.recall,
@@ -185,7 +193,7 @@ class Worker:
             keep_alive=config.timeout_keep_alive,
             bounds=config,
             date_header=config.date_header,
-            default_headers=headers,
+            default_headers=tuple(config.encoded_headers),
             runtime=_runtime(place),
             request_task=place.tasks,
             logs=reports.wanted(config),

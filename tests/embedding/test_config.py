@@ -27,7 +27,8 @@ pytestmark = pytest.mark.skipif(UVICORN, reason="these run Bridgehead by its own
 @pytest.mark.parametrize("taker", [Config, bridgehead.run])
 def test_every_option_is_a_keyword_and_the_application_comes_first(taker: Any) -> None:
     parameters = inspect.signature(taker).parameters
-    assert list(parameters) == [option.name for option in OPTIONS]
+    assert next(iter(parameters)) == "app"
+    assert set(parameters) == {option.name for option in OPTIONS} | {"workers"}
     kinds = [each.kind for each in parameters.values()]
     assert kinds[0] == inspect.Parameter.POSITIONAL_OR_KEYWORD
     assert set(kinds[1:]) == {inspect.Parameter.KEYWORD_ONLY}
@@ -159,6 +160,41 @@ def test_making_a_configuration_leaves_the_roots_handlers_and_those_of_a_program
         assert own in theirs.handlers
     finally:
         theirs.removeHandler(own)
+
+
+def test_one_worker_may_be_asked_for_and_no_more() -> None:
+    for one in (1, None):
+        assert getattr(Config("main:app", workers=one), "workers") == 1  # noqa: B009 - mypy knows it in calls only
+    with pytest.raises(StartError, match="workers: 4 workers are not there yet"):
+        Config("main:app", workers=4)
+    with pytest.raises(StartError, match="workers: 2 workers"):
+        Config("main:app").workers = 2
+
+
+def test_what_uvicorns_configuration_tells_ours_tells_too() -> None:
+    config = Config("main:app", reload=True, headers=[("X-A", "b")])  # type: ignore[arg-type]
+    assert (config.should_reload, config.use_subprocess, config.is_ssl) == (True, True, False)
+    assert config.encoded_headers == [(b"server", b"bridgehead"), (b"x-a", b"b")]
+    config.server_header = False
+    assert config.encoded_headers == [(b"x-a", b"b")]
+    config.reload = False
+    assert not config.should_reload
+
+
+CHANGED = """
+import bridgehead
+config = bridgehead.config.LOGGING_CONFIG
+config["formatters"]["default"]["fmt"] = "mine %(levelprefix)s %(message)s"
+bridgehead.run("no_such_module:app", {log_config})
+"""
+
+
+@pytest.mark.parametrize("log_config", ["", "log_config=config"])
+def test_a_program_may_change_the_logging_configuration_as_it_does_uvicorns(log_config: str) -> None:
+    program = CHANGED.format(log_config=log_config)
+    shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert shown.returncode == 3
+    assert shown.stderr.startswith("mine ERROR:    there is no module 'no_such_module'")
 
 
 def test_importing_bridgehead_loads_none_of_it() -> None:

@@ -74,6 +74,22 @@ def test_the_loop_is_not_ours_whatever_the_options_say(wanted: str, runtime: str
     asyncio.run(main())
 
 
+def test_the_end_of_a_server_can_be_waited_for_at_its_listener(run: Any) -> None:
+    async def main() -> None:
+        server = server_of(App())
+        async with served(server) as task:
+            listening = server.servers[0]
+            assert listening.get_loop() is asyncio.get_running_loop()
+            closed = asyncio.create_task(listening.wait_closed())
+            assert await asked(port_of(server)) == HELLO
+            assert not closed.done()
+            server.should_exit = True
+            await task
+            await closed
+
+    run(main())
+
+
 def test_several_servers_share_a_loop_and_end_each_by_itself(run: Any) -> None:
     apps = [App(f"app {number}") for number in range(3)]
 

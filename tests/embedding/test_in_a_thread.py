@@ -92,7 +92,9 @@ def test_a_closed_listener_lets_nobody_in_and_running_requests_go_on(loop: str) 
         client.send(request("/slow"))
         app.began.wait(10)
         port = running.port
-        running.server.servers[0].close()
+        listening = running.server.servers[0]
+        assert listening.get_loop().is_running()
+        listening.close()
         assert client.read_response().body == b"slow"
         with pytest.raises(OSError, match=r"refused|reset|timed out"):
             socket.create_connection(("127.0.0.1", port), 1).recv(1)
