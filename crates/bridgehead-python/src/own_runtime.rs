@@ -44,3 +44,21 @@ impl Drop for OwnRuntime {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    #[test]
+    fn a_runtime_ends_before_what_its_pool_still_waits_for() {
+        let runtime = OwnRuntime::new().expect("a runtime");
+        let (answer, asked) = mpsc::channel();
+        let (told, heard) = mpsc::channel();
+        runtime.spawn_blocking(move || told.send(asked.recv()));
+        drop(runtime);
+        // Only now: if the drop waited for the pool, this would never be reached.
+        answer.send(()).expect("the thread waits");
+        assert_eq!(heard.recv(), Ok(Ok(())));
+    }
+}
