@@ -20,6 +20,7 @@ use crate::fused::Patience;
 use crate::http::Http;
 use crate::http_state::State;
 use crate::inbox::{Event, Inbox};
+use crate::lent::Lender;
 use crate::logs::Names;
 use crate::nested::Nested;
 use crate::runtime_handle::{RuntimeHandle, set_runtime_handle};
@@ -53,6 +54,7 @@ pub(crate) struct Callables {
 pub(crate) struct Bridge {
     pub(crate) callables: Callables,
     pub(crate) inbox: Arc<Inbox>,
+    pub(crate) lender: Arc<Lender>,
     pub(crate) handle: RuntimeHandle,
     pub(crate) event_loop: Py<PyAny>,
     /// Every request starts from a copy of it.
@@ -163,6 +165,7 @@ impl Bridge {
             match event {
                 Event::Report(report) => logs::say(reports, report)?,
                 Event::Lost(count) => logs::say_lost(reports, count)?,
+                Event::Returned => self.lender.let_go(py),
                 Event::Arrived(_) | Event::Progress(_) | Event::Room(_) | Event::Finished => {}
             }
         }
@@ -277,6 +280,10 @@ impl Bridge {
                     http.get().room_came();
                 }
                 this.resume(py, token);
+                Ok(())
+            }
+            Event::Returned => {
+                this.lender.let_go(py);
                 Ok(())
             }
             Event::Report(report) => logs::say(this.callables.reports.bind(py), report),

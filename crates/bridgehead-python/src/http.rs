@@ -163,7 +163,7 @@ impl Http {
         if this.lock().is_spent(bridge.turn()) {
             return Ok(Outcome::Yield);
         }
-        let room = match message::read(message, file)? {
+        let room = match message::read(message, file, &bridge.lender)? {
             Message::Start(head) => {
                 this.lock().start(head)?;
                 Self::keep_back(slf)?;

@@ -33,6 +33,8 @@ pub(crate) enum Event {
     Room(Token),
     /// Something that Python's loggers are to have.
     Report(Report),
+    /// A body that was lent to the network has come back.
+    Returned,
     /// So many reports found no room.
     Lost(u64),
     /// Every connection is gone, and no new one is let in.
@@ -40,7 +42,7 @@ pub(crate) enum Event {
 }
 
 /// The queue. Its length is bounded by [`ARRIVALS`], [`REPORTS`] and one `Lost`, one `Progress` and one `Room` for each exchange that
-/// waits, and one `Finished`.
+/// waits, one `Returned` and one `Finished`.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     // Pushed to by Tokio's thread, emptied by the loop's; held for a push or a batch.

@@ -3,6 +3,7 @@
 //! Types are checked here, order and values there. Keys that ASGI does not know are passed over, as it asks.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use bridgehead_asgi::{Excerpt, HttpMessage, Misuse, More, ResponseHead, add_trailer};
 use bytes::Bytes;
@@ -15,6 +16,7 @@ use pyo3::types::{
 };
 
 use crate::file_send::{FileSend, From};
+use crate::lent::Lender;
 use crate::{ffi, names, raise};
 
 /// A message that an HTTP application sent.
@@ -44,7 +46,11 @@ pub(crate) fn take_file(message: &Bound<'_, PyAny>) -> Option<Box<FileSend>> {
 }
 
 /// Reads one message; its file may have been taken before.
-pub(crate) fn read(message: &Bound<'_, PyAny>, file: &mut Option<Box<FileSend>>) -> PyResult<Message> {
+pub(crate) fn read(
+    message: &Bound<'_, PyAny>,
+    file: &mut Option<Box<FileSend>>,
+    lender: &Arc<Lender>,
+) -> PyResult<Message> {
     let py = message.py();
     let Ok(message) = message.cast::<PyDict>() else {
         return Err(raise::misuse(Misuse::NotADict { came: type_name(message) }));
@@ -57,7 +63,7 @@ pub(crate) fn read(message: &Bound<'_, PyAny>, file: &mut Option<Box<FileSend>>)
     };
     match HttpMessage::from_type(&kind.to_string_lossy()).map_err(raise::misuse)? {
         HttpMessage::Start => start(message).map(Message::Start),
-        HttpMessage::Body => body(message),
+        HttpMessage::Body => body(message, lender),
         HttpMessage::PathSend => Ok(Message::File(HttpMessage::PathSend, Box::new(path_send(message)?))),
         HttpMessage::ZeroCopySend => {
             let file = file.take().map_or_else(|| zero_copy_send(message).map(Box::new), Ok)?;
@@ -171,10 +177,10 @@ fn other_bytes(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u8>>> {
     Ok(bytes.cast::<PyBytes>().ok().map(|bytes| bytes.as_bytes().to_vec()))
 }
 
-fn body(message: &Bound<'_, PyDict>) -> PyResult<Message> {
+fn body(message: &Bound<'_, PyDict>, lender: &Arc<Lender>) -> PyResult<Message> {
     let py = message.py();
     let body = match message.get_item(names::body(py))? {
-        Some(body) => read_body(&body)?,
+        Some(body) => read_body(&body, lender)?,
         None => Bytes::new(),
     };
     Ok(Message::Body(body, more(message, BODY, names::more_body(py), "more_body")?))
@@ -275,9 +281,9 @@ fn trailers(message: &Bound<'_, PyDict>) -> PyResult<Message> {
     Ok(Message::Trailers(trailers, more))
 }
 
-fn read_body(body: &Bound<'_, PyAny>) -> PyResult<Bytes> {
+fn read_body(body: &Bound<'_, PyAny>, lender: &Arc<Lender>) -> PyResult<Bytes> {
     if let Ok(body) = body.cast::<PyBytes>() {
-        return Ok(Bytes::copy_from_slice(body.as_bytes()));
+        return Ok(lender.lend(body));
     }
     match other_bytes(body)? {
         Some(body) => Ok(Bytes::from(body)),

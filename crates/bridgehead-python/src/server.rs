@@ -18,6 +18,7 @@ use crate::bounds::Bounds;
 use crate::drain::{Books, Bridge, Callables, Flush};
 use crate::driver::Driver;
 use crate::ffi;
+use crate::lent::Lender;
 use crate::logs::{Logs, Wiring};
 use crate::network::{self, Reach, Started, Wanted};
 use crate::real_task::RealTask;
@@ -156,6 +157,7 @@ impl Server {
             presence,
             turns: AtomicU64::new(0),
             event_loop: event_loop.clone().unbind(),
+            lender: Lender::new(Arc::clone(&inbox)),
             inbox,
         };
         let bridge = Py::new(py, bridge)?;
