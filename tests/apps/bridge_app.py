@@ -342,6 +342,19 @@ async def show_how_many_finished(scope: Scope, receive: Receive, send: Send) -> 
     await answer_json(send, mixed)
 
 
+LARGE = b"l" * 4_000_000
+
+
+@routes.at("lent")
+async def answer_with_what_stays_ours(scope: Scope, receive: Receive, send: Send) -> None:
+    await answer(send, LARGE)
+
+
+@routes.at("lent-count")
+async def count_who_holds_it(scope: Scope, receive: Receive, send: Send) -> None:
+    await answer_json(send, sys.getrefcount(LARGE))
+
+
 # --- the future that `receive` waits for
 
 

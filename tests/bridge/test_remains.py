@@ -5,11 +5,12 @@ from __future__ import annotations
 import gc
 import os
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from harness import Server
+from harness import Server, request
 
 REQUESTS = int(os.environ.get("REQUESTS", "10000"))
 
@@ -49,3 +50,18 @@ def test_thousands_of_requests_leave_no_objects_behind(server: Server) -> None:
     # Types that are recycled keep up to 64 of a kind.
     allowed = {"Receive": 70, "Send": 70, "Resume": 70}
     assert not {name: more for name, more in grown.items() if more > allowed.get(name, 8)}, (before, after)
+
+
+def test_a_large_body_comes_back_from_the_network(server: Server) -> None:
+    """It is sent without a copy, so somebody holds it until it is written, or until its client has left."""
+    before = server.ask("/lent-count").json()
+    for _ in range(3):
+        with server.connect() as client:
+            assert client.ask("/lent").body == b"l" * 4_000_000
+        with server.connect(receive_buffer=4096) as client:
+            client.send(request("/lent"))
+            client.read_until(b"llll")
+            client.reset()
+    deadline = time.monotonic() + 20
+    while server.ask("/lent-count").json() != before:
+        assert time.monotonic() < deadline
