@@ -338,6 +338,12 @@ async def have_a_loop_handler_for_a_moment(scope: Scope, receive: Receive, send:
     await answer_json(send, {"removed": loop.remove_signal_handler(signal.SIGWINCH)})
 
 
+@routes.at("stop-the-loop")
+async def stop_the_loop(scope: Scope, receive: Receive, send: Send) -> None:
+    asyncio.get_running_loop().stop()
+    await answer_json(send, None)
+
+
 @routes.at("handlers")
 async def show_handlers(scope: Scope, receive: Receive, send: Send) -> None:
     await answer_json(send, {"interrupt": signal.getsignal(signal.SIGINT) is signal.default_int_handler})

@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyList;
+use pyo3::types::{PyList, PyString};
 
 use crate::drain::Bridge;
 use crate::fused::{Fused, Patience};
+use crate::names;
 
 /// Given to the selector; see `selector.py`.
 #[pyclass(frozen, module = "bridgehead._native")]
@@ -45,6 +46,11 @@ impl Turner {
         self.fused.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A flag of the loop's.
+    fn says(&self, py: Python<'_>, flag: &Bound<'_, PyString>) -> PyResult<bool> {
+        self.event_loop.bind(py).getattr(flag)?.is_truthy()
+    }
+
     /// The loop's heap of timers. Looked up for each poll: once most timers are cancelled ones, the loop takes another.
     fn timers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         Ok(self.event_loop.bind(py).getattr(intern!(py, "_scheduled"))?.cast_into()?)
@@ -66,16 +72,29 @@ impl Turner {
             bridge.get().push_out();
             let patience = until.patience();
             let due = py.detach(|| fused.turn(patience));
+            let mut stops = false;
             if due.events {
-                Bridge::drain(bridge)?;
+                if self.says(py, intern!(py, "_debug"))? {
+                    // The loop measures its callbacks, and tells of slow ones: let it be one.
+                    ready_soon(bridge)?;
+                } else {
+                    Bridge::drain(bridge)?;
+                    stops = self.says(py, intern!(py, "_stopping"))?;
+                }
             }
-            let loop_has_work = ready.len()? > 0 || timers.len() != before;
+            let loop_has_work = stops || ready.len()? > 0 || timers.len() != before;
             if due.descriptors || patience == Patience::None || loop_has_work {
                 bridge.get().push_out();
                 return Ok(due.descriptors);
             }
         }
     }
+}
+
+/// Has the inbox drained by a callback of the loop.
+fn ready_soon(bridge: &Bound<'_, Bridge>) -> PyResult<()> {
+    let py = bridge.py();
+    bridge.get().event_loop(py).call_method1(py, names::call_soon(py), (bridge,)).map(drop)
 }
 
 /// When the loop's next timer is due.
