@@ -29,12 +29,12 @@ async def answer(
         await application(scope, receive, send)
     except BaseException as error:  # uvicorn catches SystemExit here too: a request ends no server
         forks.end_child(error)
-        if is_cancellation(error):
-            http.settle()
-            raise
-        if not (_is_departure(error) and http.gone):
+        cancelled = is_cancellation(error)
+        if not (cancelled and http.stopping) and not (_is_departure(error) and http.gone):
             log.application_error(below(error), http.names)
         http.settle()
+        if cancelled:
+            raise
     else:
         forks.end_child(None)
         lack = http.settle()

@@ -595,6 +595,14 @@ class UnprintableError(Exception):
     __repr__ = __str__
 
 
+@routes.at("cancel-itself")
+async def cancel_the_own_task(scope: Scope, receive: Receive, send: Send) -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    task.cancel(f"cancelled by itself, {option(scope, 'name')}")
+    await asyncio.sleep(10)
+
+
 @routes.at("silent")
 async def send_nothing(scope: Scope, receive: Receive, send: Send) -> None:
     if option(scope, "read") == "yes":

@@ -142,3 +142,8 @@ def test_a_failing_client_of_a_failing_handler_is_no_trouble(server: Server) -> 
         client.send(request("/fail?kind=value&when=after-body&suspended=yes"))
         client.reset()
     assert server.ask("/hello").status == 200
+
+
+def test_a_request_that_is_cancelled_by_the_application_is_told_of(server: Server) -> None:
+    assert server.ask("/cancel-itself?name=one").status == 500
+    server.wait_line("CancelledError: cancelled by itself, one")

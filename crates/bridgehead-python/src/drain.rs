@@ -6,7 +6,7 @@
 //! Invariant: the runtime handle is set before anything else, and a batch ends after [`BATCH`] events or [`SHARE`], so
 //! that the loop's own callbacks have their turn.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -71,6 +71,8 @@ pub(crate) struct Bridge {
     pub(crate) nested: Option<Nested>,
     // The same. Counts callbacks and starts: a request that sees it move knows that others had their turn.
     pub(crate) turns: AtomicU64,
+    /// Requests are cancelled by us.
+    pub(crate) cancels: AtomicBool,
 }
 
 /// What the loop's side keeps between callbacks.
@@ -179,6 +181,7 @@ impl Bridge {
 
     /// Cancels whatever still runs.
     pub(crate) fn cancel(&self, py: Python<'_>) -> PyResult<usize> {
+        self.cancels.store(true, Ordering::Relaxed);
         let running: Vec<Py<Http>> =
             self.books().requests.iter().filter_map(|(_, http)| Some(http.as_ref()?.clone_ref(py))).collect();
         for http in &running {

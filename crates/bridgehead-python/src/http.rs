@@ -6,6 +6,7 @@
 //!
 //! Invariant: the state is locked only where no Python can run.
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bridgehead_asgi::{More, RequestEvent, Response};
@@ -313,6 +314,13 @@ impl Http {
     fn gone(&self) -> bool {
         self.lock().half.as_ref().is_none_or(AppHalf::is_gone)
     }
+
+    /// Whether requests are cancelled by the server.
+    #[getter]
+    fn stopping(&self) -> bool {
+        self.bridge.get().cancels.load(Ordering::Relaxed)
+    }
+
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.bridge)?;
         // A lock that is held is held by this thread, further down; what it guards is in use.

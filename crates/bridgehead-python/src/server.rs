@@ -4,7 +4,7 @@
 
 use std::net::IpAddr;
 use std::os::fd::RawFd;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -156,6 +156,7 @@ impl Server {
             nested,
             presence,
             turns: AtomicU64::new(0),
+            cancels: AtomicBool::new(false),
             event_loop: event_loop.clone().unbind(),
             lender: Lender::new(Arc::clone(&inbox)),
             inbox,
