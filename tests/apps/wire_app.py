@@ -62,6 +62,11 @@ async def answer_without_reading(scope: Scope, receive: Receive, send: Send) -> 
     await answer(send, b"not read")
 
 
+@routes.at("early")
+async def answer_with_the_first_piece(scope: Scope, receive: Receive, send: Send) -> None:
+    await answer(send, (await receive())["body"])
+
+
 @routes.at("late")
 async def answer_when_rung(scope: Scope, receive: Receive, send: Send) -> None:
     routes.note(option(scope, "name") + "-began", True)

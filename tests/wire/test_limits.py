@@ -99,7 +99,7 @@ def test_a_refused_upload_can_read_why_though_it_is_still_sending(server: Server
         client.try_send(b"x" * 3_000_000)
         answer = client.read_response()
         assert answer.status == 413
-        assert answer.body == b"Content Too Large: the body is larger than is allowed"
+        assert answer.body == b"Payload Too Large: the body is larger than is allowed"
 
 
 def test_larger_limits_let_larger_heads_in() -> None:

@@ -134,10 +134,11 @@ pub(crate) async fn run(socket: Socket, peer: Arc<Peer>, worker: Worker) {
             }
         }
     }
-    if line.lingers.load(Ordering::Relaxed) {
+    if line.lingers.load(Ordering::Relaxed) || line.inspector.is_in_body() {
+        line.socket.end();
         tokio::select! {
             biased;
-            _ = watch.reached(Stage::Aborting) => {}
+            _ = watch.reached(Stage::Draining) => {}
             () = farewell::linger(&line.socket, &executor) => {}
         }
     }

@@ -41,10 +41,9 @@ const JOINED: usize = HIGH_WATER / 4;
 /// Chunks waiting in one direction above which the sender has to wait, however small they are.
 pub const CHUNKS: usize = 256;
 
-/// What hyper takes in, at most, of a body that nobody reads, beside what waits for the application: a frame that is
-/// too much, one on its way, and one to see whether that was all. Each is at most its buffer (`connection`'s). If it was
-/// not all, hyper closes the connection.
-const SKIPPED: usize = 3 * 64 * 1024;
+/// Bytes that are read and thrown away of a body that nobody reads, so that its connection can be kept. Above it, it is
+/// closed.
+pub(crate) const DISCARDED: usize = 256 * 1024;
 
 /// A head that is ready to leave, and the way its body comes.
 #[derive(Debug)]
@@ -240,14 +239,13 @@ impl State {
 }
 
 impl Upload {
-    /// Whether hyper will close the connection over what nobody reads. A client that waits for a word sends nothing;
-    /// what a chunked body still holds cannot be known.
+    /// Whether the connection will be closed over what nobody reads. A client that waits for a word sends nothing; what a
+    /// chunked body still holds cannot be known.
     fn is_too_much_to_skip(&self) -> bool {
-        let room = HIGH_WATER.saturating_sub(self.size) + SKIPPED;
         match self.begin {
             _ if self.flow != Flow::Open => false,
             Begin::WhenWanted if !self.wanted => true,
-            _ => self.left.is_some_and(|left| left > room as u64),
+            _ => self.left.is_some_and(|left| left > DISCARDED as u64),
         }
     }
 

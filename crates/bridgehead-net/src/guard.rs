@@ -107,6 +107,11 @@ impl Guard {
         matches!(&self.place, Place::Head(head) if head.version.is_some() || !self.line.is_empty())
     }
 
+    /// Whether a body has not come to its end.
+    pub(crate) fn is_in_body(&self) -> bool {
+        !matches!(self.place, Place::Head(_))
+    }
+
     /// Looks at what came next.
     pub(crate) fn admit(&mut self, bytes: &[u8], limits: &HeadLimits) -> Result<(), Breach> {
         let mut at = 0;

@@ -41,6 +41,11 @@ impl Inspector {
         self.state().guard.is_in_head()
     }
 
+    /// Whether a body has not come to its end.
+    pub(crate) fn is_in_body(&self) -> bool {
+        self.state().guard.is_in_body()
+    }
+
     /// What reads come to after something was refused.
     pub(crate) fn poll_closed(&self) -> Option<Poll<io::Result<()>>> {
         self.state().breach.map(poll_refused)

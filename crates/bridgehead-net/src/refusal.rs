@@ -79,7 +79,7 @@ impl Refusal {
             Self::BadLength => "Bad Request: one Content-Length of digits was due",
             Self::TwoFramings => "Bad Request: a Content-Length beside a Transfer-Encoding",
             Self::BadCoding => "Bad Request: one Transfer-Encoding was due, in HTTP/1.1",
-            Self::LargeBody => "Content Too Large: the body is larger than is allowed",
+            Self::LargeBody => "Payload Too Large: the body is larger than is allowed",
             Self::SlowBody => "Request Timeout: the request's body took too long",
             Self::BadMethod => "Not Implemented: this method is not served",
             Self::BadBody => "Bad Request: the body's framing is broken",

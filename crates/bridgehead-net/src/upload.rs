@@ -12,17 +12,20 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http_body::Body;
 use hyper::body::Incoming;
 
-use crate::exchange::{Flow, Shared};
+use crate::exchange::{DISCARDED, Flow, Shared};
 use crate::executor::Executor;
 use crate::pace::{Pace, PaceLimits};
 use crate::refusal::Refusal;
 use crate::timers::Sleep;
+
+/// Time for the rest of a body that nobody reads.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// When a body is first asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,10 +88,13 @@ impl Uploader {
     pub(crate) async fn pump(self, mut body: Incoming, limits: PaceLimits, executor: Executor) {
         let (mut pace, mut received) = (Pace::new(limits), self.received());
         let mut timer: Option<Pin<Box<Sleep>>> = None;
+        let mut discard = Discard::default();
         poll_fn(|cx| {
             loop {
-                if ready!(self.poll_wanted(cx)) == Wanted::Never {
-                    return Poll::Ready(());
+                match ready!(self.poll_wanted(cx)) {
+                    Wanted::Now => {}
+                    Wanted::Never => return Poll::Ready(()),
+                    Wanted::Elsewhere => return discard.poll(&mut body, &executor, cx),
                 }
                 let Poll::Ready(came) = self.poll_frame(&mut body, cx) else {
                     if !self.is_awaited() {
@@ -125,7 +131,8 @@ impl Uploader {
     fn poll_wanted(&self, cx: &mut Context<'_>) -> Poll<Wanted> {
         let mut state = self.0.lock();
         if state.is_gone() {
-            return Poll::Ready(Wanted::Never);
+            let asked = state.upload.begin == Begin::AtOnce || state.upload.wanted;
+            return Poll::Ready(if asked { Wanted::Elsewhere } else { Wanted::Never });
         }
         // Kept also while hyper is waited for: the exchange may end first.
         state.upload.uploader = Some(cx.waker().clone());
@@ -191,6 +198,28 @@ impl Uploader {
     }
 }
 
+/// Takes what is left of a body that nobody reads, for as long as that is little and quick. Ended before the body is, hyper
+/// closes the connection.
+#[derive(Default)]
+struct Discard {
+    bytes: usize,
+    timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl Discard {
+    fn poll(&mut self, body: &mut Incoming, executor: &Executor, cx: &mut Context<'_>) -> Poll<()> {
+        let timer = self.timer.get_or_insert_with(|| Box::pin(executor.sleep(PATIENCE)));
+        while let Poll::Ready(frame) = Pin::new(&mut *body).poll_frame(cx) {
+            let Some(Ok(frame)) = frame else { return Poll::Ready(()) };
+            self.bytes += frame.data_ref().map_or(0, Bytes::len);
+            if self.bytes > DISCARDED {
+                return Poll::Ready(());
+            }
+        }
+        timer.as_mut().poll(cx)
+    }
+}
+
 /// Ready when there is a deadline and it has passed. The timer is made when somebody has to be waited for.
 fn poll_deadline(
     timer: &mut Option<Pin<Box<Sleep>>>,
@@ -215,5 +244,7 @@ fn is_cut_off(error: &hyper::Error) -> bool {
 #[derive(Debug, PartialEq, Eq)]
 enum Wanted {
     Now,
+    /// The answer is complete: what is left makes room for the next request.
+    Elsewhere,
     Never,
 }
