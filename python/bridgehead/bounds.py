@@ -83,10 +83,10 @@ class Bounds:
     )
     limit_target: Bytes = option(
         Bytes(8 * 1024),
-        read=some,
+        read=some(65_534),
         metavar="SIZE",
         group="Limits",
-        help="the longest request target",
+        help="the longest request target, 65534 at most",
         differs="uvicorn: 64 KiB. What a request costs before it is judged has to be bounded",
     )
     limit_headers: int = option(
@@ -99,7 +99,7 @@ class Bounds:
     )
     limit_header_bytes: Bytes = option(
         Bytes(32 * 1024),
-        read=some,
+        read=some(16 * 1024**2),
         metavar="SIZE",
         group="Limits",
         help="the largest header lines of a request, all together",

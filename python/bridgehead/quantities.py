@@ -7,6 +7,7 @@ Invariant: reading is idempotent, and a number without a unit is seconds or byte
 
 import math
 import re
+from collections.abc import Callable
 from typing import NewType
 
 from bridgehead.errors import StartError
@@ -55,9 +56,13 @@ def size(value: object) -> Bytes:
     raise StartError(f"{value!r} is not a number of bytes", _SIZE_HINT)
 
 
-def some(value: object) -> Bytes:
-    """A size that is not nothing."""
-    number = size(value)
-    if number == 0:
-        raise StartError("0 bytes would let nothing in", _SIZE_HINT)
-    return number
+def some(most: int) -> Callable[[object], Bytes]:
+    """A size that is not nothing, and not more than `most`."""
+
+    def read(value: object) -> Bytes:
+        number = size(value)
+        if not 0 < number <= most:
+            raise StartError(f"{value!r} is not from 1 to {most} bytes", _SIZE_HINT)
+        return number
+
+    return read
