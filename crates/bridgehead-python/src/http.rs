@@ -202,7 +202,7 @@ impl Http {
         }
         if ended {
             this.response_ended(slf.py())?;
-        } else if room == Room::Free && Self::keep_back(slf)? {
+        } else if room == Room::Free && Self::keep_back(slf)? && !this.lock().waits_for_trailers() {
             this.keep_for_standby();
         }
         Ok(room)

@@ -103,9 +103,14 @@ impl State {
     }
 
     /// Whether the loop comes first. Not between a head and its body, however slow the machine: what leaves in one piece
-    /// would leave in two, and with another framing.
+    /// would leave in two, and with another framing. Nor between a body and its trailers, which the head has to announce.
     pub(crate) fn is_spent(&mut self, turn: u64) -> bool {
-        self.budget.is_spent(turn) && self.held.is_none()
+        self.budget.is_spent(turn) && self.held.is_none() && !self.waits_for_trailers()
+    }
+
+    /// Whether the body has ended and its trailers come next.
+    pub(crate) fn waits_for_trailers(&self) -> bool {
+        self.trailing.as_ref().is_some_and(|trailing| trailing.are_next())
     }
 
     pub(crate) fn start(&mut self, mut head: ResponseHead) -> PyResult<()> {

@@ -46,6 +46,11 @@ impl Trailing {
         self.stage = self.stage.body_ended();
     }
 
+    /// Whether they come next: a head that waits for them can still announce them.
+    pub(crate) fn are_next(&self) -> bool {
+        self.stage.are_next()
+    }
+
     /// Whether the end of the body is not yet the response's.
     pub(crate) fn hold_the_end(&self) -> bool {
         self.stage.hold_the_end()
