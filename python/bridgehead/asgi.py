@@ -30,9 +30,12 @@ async def answer(
     except BaseException as error:  # uvicorn catches SystemExit here too: a request ends no server
         forks.end_child(error)
         cancelled = is_cancellation(error)
-        if not (cancelled and http.stopping) and not (_is_departure(error) and http.gone):
-            log.application_error(below(error), http.names)
-        http.settle()
+        try:
+            if not (cancelled and http.stopping) and not (_is_departure(error) and http.gone):
+                log.application_error(below(error), http.names)
+        finally:
+            # Whatever a handler of the application's logging does.
+            http.settle()
         if cancelled:
             raise
     else:

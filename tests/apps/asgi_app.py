@@ -12,6 +12,7 @@ import contextvars
 import functools
 import inspect
 import json
+import logging
 import os
 import sys
 import time
@@ -593,6 +594,21 @@ class UnprintableError(Exception):
         raise RuntimeError("cannot be printed")
 
     __repr__ = __str__
+
+
+@routes.at("break-the-log")
+async def raise_what_cannot_be_logged(scope: Scope, receive: Receive, send: Send) -> None:
+    class UnspeakableError(Exception):
+        pass
+
+    def refuse(record: logging.LogRecord) -> bool:
+        if record.exc_info and record.exc_info[0] is UnspeakableError:
+            raise RuntimeError("a filter of the application's")
+        return True
+
+    for name in ("bridgehead", "bridgehead.error", "uvicorn.error"):
+        logging.getLogger(name).addFilter(refuse)
+    raise UnspeakableError
 
 
 @routes.at("cancel-itself")

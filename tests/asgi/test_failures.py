@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from harness import UVICORN, Server, request
+from harness.server import COMPLAINTS
 
 KINDS = [
     "value",
@@ -147,3 +148,9 @@ def test_a_failing_client_of_a_failing_handler_is_no_trouble(server: Server) -> 
 def test_a_request_that_is_cancelled_by_the_application_is_told_of(server: Server) -> None:
     assert server.ask("/cancel-itself?name=one").status == 500
     server.wait_line("CancelledError: cancelled by itself, one")
+
+
+def test_a_failure_that_the_applications_logging_fails_over_is_a_500_too(loop: str) -> None:
+    with Server("asgi_app:app", "--loop", loop, allow=COMPLAINTS) as server:
+        assert server.ask("/break-the-log").status == 500
+        assert server.ask("/hello").status == 200

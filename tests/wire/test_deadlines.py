@@ -126,3 +126,13 @@ def test_nought_is_no_deadline(loop: str) -> None:
         assert not client.is_readable(0.5)
         client.send(b"abc")
         assert client.read_response().body == b"abc"
+
+
+def test_a_quick_reader_may_pause_for_longer_than_the_rate_is_waited_for(loop: str) -> None:
+    with Server("wire_app:app", "--loop", loop) as server, server.connect(receive_buffer=4096) as client:
+        client.send(request("/chunks?count=400&size=20000"))
+        _, status, *_ = client.read_head()
+        assert status == 200
+        first = client.read_chunk()
+        time.sleep(6.5)
+        assert len(first) + sum(map(len, client.read_chunks())) == 8_000_000

@@ -78,3 +78,23 @@ def test_connect_is_refused_without_a_wait(server: Server) -> None:
         client.send(b"CONNECT test:80 HTTP/1.1\r\nHost: test:80\r\n\r\n")
         assert client.read_response().status == 501
         client.assert_closed()
+
+
+def test_a_rest_that_takes_longer_than_an_idle_connection_may_is_thrown_away(loop: str) -> None:
+    options = ("--loop", loop, "--timeout-keep-alive", "300ms")
+    with Server("wire_app:app", *options) as server, server.connect() as client:
+        client.send(HEAD + b"Content-Length: 60\r\n\r\n")
+        assert client.read_response().status == 200
+        for _ in range(6):
+            assert not client.is_readable(0.2)
+            client.send(b"x" * 10)
+        client.assert_open()
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_a_connection_that_ends_with_its_answer_ends_without_the_rest(server: Server, version: str) -> None:
+    head = f"POST /noread HTTP/{version}\r\nHost: test\r\nConnection: close\r\nContent-Length: 10\r\n\r\nabc"
+    with server.connect() as client:
+        client.send(head.encode())
+        assert client.read_response().body == b"not read"
+        client.assert_closed()

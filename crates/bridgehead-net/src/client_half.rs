@@ -76,6 +76,11 @@ impl ClientHalf {
         self.0.lock().leaves_unread()
     }
 
+    /// The connection ends with this answer: what is left of the request is of no use.
+    pub(crate) fn closes(&self) {
+        self.0.lock().upload.keeps = false;
+    }
+
     /// What becomes of the connection; settled when the answer is complete.
     pub(crate) fn after(&self) -> After {
         self.0.lock().download.after

@@ -10,6 +10,7 @@
 //! | `Busy` | the answer's end; a broken socket; a client that reads too slowly |
 //! | `Encore` | the application's last word on an answer that is already written in full |
 //! | `Idle` | the next request; the keep-alive time; draining, at once |
+//! | `Rest` | the end of a body that nobody reads, which is thrown away; draining, at once |
 //! | `Closing` | the connection's end |
 //!
 //! Invariant: a connection has one timer, which is for its phase, or for its slow reader.
@@ -55,6 +56,7 @@ pub(crate) struct Line {
     inspector: Arc<Inspector>,
     // Whether the client gets time to read what it was told last.
     lingers: AtomicBool,
+    draining: AtomicBool,
     pub(crate) app: Arc<dyn App>,
     pub(crate) config: Arc<Config>,
     /// Whether its client may be a proxy that names others.
@@ -70,6 +72,7 @@ pub(crate) enum Phase {
     Busy(Option<Witness>),
     Encore(Encore),
     Idle(Instant),
+    Rest,
     Closing,
 }
 
@@ -85,6 +88,8 @@ enum Event {
     Over,
     /// Nothing comes of what the client has sent, or began to send.
     Refused(Refusal),
+    /// The worker drains, and only the rest of a body that nobody reads is left.
+    Unread,
     /// An answer asked for the connection to be closed.
     Closing,
 }
@@ -121,7 +126,11 @@ pub(crate) async fn run(socket: Socket, peer: Arc<Peer>, worker: Worker) {
                 break;
             }
             Event::Over | Event::Stage(Stage::Aborting) => return,
-            Event::Stage(_) => drain = Drain::Asked,
+            Event::Stage(_) => {
+                drain = Drain::Asked;
+                line.draining.store(true, Ordering::Relaxed);
+            }
+            Event::Unread => break,
             // Half a head is no request: hyper would wait for the rest of it.
             Event::Last if line.is_fresh() => return,
             Event::Last => {
@@ -176,6 +185,7 @@ impl Line {
             peer,
             inspector: Arc::new(Inspector::new(worker.config.bounds.head)),
             lingers: AtomicBool::new(false),
+            draining: AtomicBool::new(false),
             app: Arc::clone(&worker.app),
             config: Arc::clone(&worker.config),
             phase: Mutex::new(Phase::Fresh(Instant::now())),
@@ -243,7 +253,7 @@ impl Line {
         poll_fn(|cx| match &*self.phase() {
             Phase::Encore(encore) => encore.poll_through(cx),
             Phase::Closing => Poll::Ready(After::Close),
-            Phase::Fresh(_) | Phase::Head(_) | Phase::Busy(_) | Phase::Idle(_) => {
+            Phase::Fresh(_) | Phase::Head(_) | Phase::Busy(_) | Phase::Idle(_) | Phase::Rest => {
                 Poll::Ready(After::KeepAlive)
             }
         })
@@ -292,7 +302,9 @@ impl Line {
                 drop(phase);
                 self.poll_stall(timer, cx)
             }
-            Phase::Fresh(_) | Phase::Head(_) | Phase::Idle(_) => self.poll_request(phase, timer, cx),
+            Phase::Fresh(_) | Phase::Head(_) | Phase::Idle(_) | Phase::Rest => {
+                self.poll_request(phase, timer, cx)
+            }
         }
     }
 
@@ -309,13 +321,22 @@ impl Line {
         if !matches!(*phase, Phase::Head(_)) && self.inspector.is_in_head() {
             *phase = Phase::Head(Instant::now());
         }
+        let rest = self.inspector.is_in_body();
+        match *phase {
+            Phase::Idle(_) if rest => *phase = Phase::Rest,
+            Phase::Rest if !rest => *phase = Phase::Idle(Instant::now()),
+            _ => {}
+        }
+        if rest && self.draining.load(Ordering::Relaxed) {
+            return Poll::Ready(Event::Unread);
+        }
         let config = &self.config;
         let (deadline, late) = match *phase {
             Phase::Head(since) => {
                 (config.bounds.head_time.map(|time| since + time), Event::Refused(Refusal::SlowHead))
             }
             Phase::Fresh(since) => (config.bounds.first_byte.map(|time| since + time), Event::Over),
-            Phase::Busy(_) | Phase::Encore(_) | Phase::Closing => (None, Event::Over),
+            Phase::Rest | Phase::Busy(_) | Phase::Encore(_) | Phase::Closing => (None, Event::Over),
             Phase::Idle(since) => (Some(since + config.keep_alive), Event::Over),
         };
         drop(phase);

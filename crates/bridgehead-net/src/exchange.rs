@@ -118,6 +118,8 @@ pub(crate) struct Upload {
     /// Whether the application has asked for the body yet.
     pub(crate) wanted: bool,
     pub(crate) begin: Begin,
+    /// Whether another request may follow, so that the rest is worth reading.
+    pub(crate) keeps: bool,
     pub(crate) uploader: Option<Waker>,
 }
 
@@ -151,6 +153,7 @@ pub(crate) fn open(app: Arc<dyn App>, body: Flow) -> (ClientHalf, Uploader, AppH
                 left: None,
                 wanted: false,
                 begin: Begin::AtOnce,
+                keeps: true,
                 uploader: None,
             },
             download: Download {

@@ -298,7 +298,9 @@ impl Chunks {
         let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
         let (size, extension) = line.split_at(digits);
         let is_text = extension.iter().all(|byte| *byte == b'\t' || !byte.is_ascii_control());
-        if line.len() > LONGEST_SIZE || !matches!(extension, [] | [b';', ..]) || !is_text {
+        // Blanks in front of an extension are bad, and have to be understood (RFC 9112 §7.1.1); alone they are nothing.
+        let is_extension = extension.is_empty() || trimmed(extension).starts_with(b";");
+        if line.len() > LONGEST_SIZE || !is_extension || !is_text {
             return Err(Refusal::BadBody);
         }
         let size = std::str::from_utf8(size).ok().and_then(|size| u64::from_str_radix(size, 16).ok());
@@ -464,6 +466,7 @@ mod tests {
 
     #[test]
     fn chunks_are_counted() {
+        assert_eq!(chunks("3 ; a = b\r\nabc\r\n0\r\n\r\n"), Ok(()));
         for size in ["", " 3", "3 ", "+3", "0x3", "3_0", "12345678901234567", "3;\x01", "3;a\rb"] {
             assert_eq!(chunks(&format!("{size}\r\n")), Err(Refusal::BadBody), "{size:?}");
         }

@@ -61,11 +61,6 @@ impl Pace {
         }
     }
 
-    /// Nothing is left that the client could be slow with.
-    pub(crate) fn relieve(&mut self) {
-        *self = Self::new(self.limits);
-    }
-
     /// When a client that is waited for has failed.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let wait = self.wait?;

@@ -90,14 +90,15 @@ async fn upload(
     if limit.is_some_and(|limit| body.size_hint().lower() > limit) {
         return Err(Refusal::LargeBody);
     }
+    let keeps = keeps_connection(head);
     let pump =
         |uploader: Uploader, body| uploader.pump(body, worker.config.bounds.upload, worker.executor.clone());
     if head.version == Version::HTTP_11 && head.headers.contains_key(EXPECT) {
-        uploader.announce(&body, Begin::WhenWanted, limit);
+        uploader.announce(&body, Begin::WhenWanted, limit, keeps);
         worker.executor.spawn(pump(uploader, body));
         return Ok(());
     }
-    uploader.announce(&body, Begin::AtOnce, limit);
+    uploader.announce(&body, Begin::AtOnce, limit, keeps);
     match uploader.prefetch(&mut body).await {
         // The application is told of a client that left; a client whose framing is wrong is told itself.
         Progress::Complete | Progress::CutOff => {}
@@ -119,6 +120,9 @@ async fn reply(
 ) -> Result<Response<AnswerBody>, ClientGone> {
     let answer = std::future::poll_fn(|cx| client.poll_answer(cx)).await;
     let closes = client.leaves_unread();
+    if closes || ends_connection(&answer) {
+        client.closes();
+    }
     let mut response = match answer {
         Answer::Whole(parts, body) => {
             let head = response(parts, config, &mut turn);
@@ -148,6 +152,25 @@ async fn reply(
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     Ok(response)
+}
+
+/// Whether the application closes the connection with its answer.
+fn ends_connection(answer: &Answer) -> bool {
+    match answer {
+        Answer::Whole(parts, _) | Answer::HeadOnly(parts) | Answer::Stream(parts) => parts.close,
+        Answer::Failed | Answer::RefusedLate(_) | Answer::Abandoned | Answer::Refused => false,
+    }
+}
+
+/// Whether a client asks for its connection to be kept.
+fn keeps_connection(head: &request::Parts) -> bool {
+    let values = head.headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
+    let mut options = values.flat_map(|value| value.split(',')).map(str::trim);
+    if head.version == Version::HTTP_11 {
+        !options.any(|option| option.eq_ignore_ascii_case("close"))
+    } else {
+        options.any(|option| option.eq_ignore_ascii_case("keep-alive"))
+    }
 }
 
 /// How the client will see where a streamed body ends.

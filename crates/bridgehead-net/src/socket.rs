@@ -9,7 +9,7 @@
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
@@ -32,6 +32,8 @@ pub(crate) struct Socket {
     // hyper wants what it polls to be shareable.
     held_up: AtomicBool,
     pace: Mutex<Pace>,
+    // Bytes since the client was waited for.
+    written: AtomicUsize,
 }
 
 #[derive(Debug)]
@@ -70,6 +72,7 @@ impl Socket {
             stream: Stream::Tcp(stream),
             held_up: AtomicBool::new(false),
             pace: Mutex::new(Pace::new(PaceLimits::default())),
+            written: AtomicUsize::new(0),
         }
     }
 
@@ -79,6 +82,7 @@ impl Socket {
             stream: Stream::Unix(stream),
             held_up: AtomicBool::new(false),
             pace: Mutex::new(Pace::new(PaceLimits::default())),
+            written: AtomicUsize::new(0),
         }
     }
 
@@ -177,11 +181,17 @@ impl Socket {
         let polled = self.poll_write_once(cx, slices);
         match &polled {
             Poll::Pending => {
-                self.held_up.store(true, Ordering::Relaxed);
-                self.pace().wait();
+                if !self.held_up.swap(true, Ordering::Relaxed) {
+                    let mut pace = self.pace();
+                    pace.progress(self.written.swap(0, Ordering::Relaxed));
+                    pace.wait();
+                }
             }
             Poll::Ready(Ok(count)) if self.is_held_up() => self.pace().progress(*count),
-            Poll::Ready(_) => {}
+            Poll::Ready(Ok(count)) => {
+                self.written.fetch_add(*count, Ordering::Relaxed);
+            }
+            Poll::Ready(Err(_)) => {}
         }
         polled
     }
@@ -189,7 +199,7 @@ impl Socket {
     /// Everything that was to be written has been taken.
     fn was_flushed(&self) {
         if self.held_up.swap(false, Ordering::Relaxed) {
-            self.pace().relieve();
+            self.pace().rest();
         }
     }
 

@@ -54,8 +54,9 @@ pub(crate) struct Uploader(pub(crate) Arc<Shared>);
 
 impl Uploader {
     /// Says what is to come, and when.
-    pub(crate) fn announce(&self, body: &Incoming, begin: Begin, limit: Option<u64>) {
+    pub(crate) fn announce(&self, body: &Incoming, begin: Begin, limit: Option<u64>, keeps: bool) {
         let mut state = self.0.lock();
+        state.upload.keeps = keeps;
         state.upload.limit = limit;
         state.upload.left = body.size_hint().exact();
         state.upload.begin = begin;
@@ -132,7 +133,7 @@ impl Uploader {
         let mut state = self.0.lock();
         if state.is_gone() {
             let asked = state.upload.begin == Begin::AtOnce || state.upload.wanted;
-            return Poll::Ready(if asked { Wanted::Elsewhere } else { Wanted::Never });
+            return Poll::Ready(if asked && state.upload.keeps { Wanted::Elsewhere } else { Wanted::Never });
         }
         // Kept also while hyper is waited for: the exchange may end first.
         state.upload.uploader = Some(cx.waker().clone());
