@@ -58,7 +58,8 @@ def _flat(value: object) -> object:
 
 def _shown(settings: Settings, option: Option) -> str:
     value = getattr(settings.config, option.name)
-    return f"({option.unset})" if value in (None, "", ()) else as_toml(_flat(value))
+    is_unset = value is None or (value == option.default and value in ("", ()))
+    return f"({option.unset})" if is_unset else as_toml(_flat(value))
 
 
 def _origin(settings: Settings, option: Option) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bridgehead import trace
+from bridgehead import forwarded, trace
 from bridgehead.config import OPTIONS, Config
 from bridgehead.errors import StartError, nearest
 from bridgehead.options import Option
@@ -138,7 +138,8 @@ def _set(variables: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, 
     return {
         option: Given(value=environ[variable], source=variable)
         for option, variable in variables.items()
-        if environ.get(variable)
+        # An empty list of who is trusted says that nobody is, in uvicorn too.
+        if environ.get(variable) or (variable == forwarded.VARIABLE and variable in environ)
     }
 
 

@@ -460,6 +460,16 @@ def test_the_command_prints_to_stdout_and_loads_nothing(folder: Path) -> None:
     assert tomllib.loads(printed.stdout)["app-dir"] == str(folder)
 
 
+def test_that_nobody_is_trusted_is_printed_as_it_was_said(folder: Path) -> None:
+    (folder / "main.py").write_text("")
+    nobody = {"FORWARDED_ALLOW_IPS": ""}
+    table = run("--print-config", cwd=folder, env=nobody).stdout
+    (line,) = (each for each in table.splitlines() if each.startswith("forwarded-allow-ips"))
+    assert line.split() == ["forwarded-allow-ips", '""', "FORWARDED_ALLOW_IPS"]
+    printed = run("--print-config", "--toml", cwd=folder, env=nobody).stdout
+    assert tomllib.loads(printed)["forwarded-allow-ips"] == ""
+
+
 def test_the_words_that_make_no_sense_together_are_refused() -> None:
     for words, message in (
         (["--toml"], "--toml says how to print"),
