@@ -35,7 +35,7 @@ use crate::exchange::After;
 use crate::executor::Executor;
 use crate::farewell;
 use crate::http1;
-use crate::inspector::Inspector;
+use crate::inspector::{Inspector, Standing};
 use crate::peer::Peer;
 use crate::refusal::{self, Refusal};
 use crate::request_id::Trace;
@@ -143,7 +143,7 @@ pub(crate) async fn run(socket: Socket, peer: Arc<Peer>, worker: Worker) {
             }
         }
     }
-    if line.lingers.load(Ordering::Relaxed) || line.inspector.is_in_body() {
+    if line.lingers.load(Ordering::Relaxed) || line.inspector.standing() == Standing::InBody {
         line.socket.end();
         tokio::select! {
             biased;
@@ -315,20 +315,17 @@ impl Line {
         timer: Pin<&mut Sleep>,
         cx: &mut Context<'_>,
     ) -> Poll<Event> {
-        if let Some(refusal) = self.inspector.refused_head() {
-            return Poll::Ready(Event::Refused(refusal));
-        }
-        if !matches!(*phase, Phase::Head(_)) && self.inspector.is_in_head() {
-            *phase = Phase::Head(Instant::now());
-        }
-        let rest = self.inspector.is_in_body();
-        match *phase {
-            Phase::Idle(_) if rest => *phase = Phase::Rest,
-            Phase::Rest if !rest => *phase = Phase::Idle(Instant::now()),
+        match (self.inspector.standing(), &*phase) {
+            (Standing::Refused(refusal), _) => return Poll::Ready(Event::Refused(refusal)),
+            (Standing::InBody, _) if self.draining.load(Ordering::Relaxed) => {
+                return Poll::Ready(Event::Unread);
+            }
+            (Standing::InHead, Phase::Fresh(_) | Phase::Idle(_) | Phase::Rest) => {
+                *phase = Phase::Head(Instant::now())
+            }
+            (Standing::InBody, Phase::Idle(_)) => *phase = Phase::Rest,
+            (Standing::Between, Phase::Rest) => *phase = Phase::Idle(Instant::now()),
             _ => {}
-        }
-        if rest && self.draining.load(Ordering::Relaxed) {
-            return Poll::Ready(Event::Unread);
         }
         let config = &self.config;
         let (deadline, late) = match *phase {

@@ -12,6 +12,17 @@ use crate::config::HeadLimits;
 use crate::guard::{Breach, Guard};
 use crate::refusal::Refusal;
 
+/// How far a client is with what it sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// No request comes of what it sent last.
+    Refused(Refusal),
+    InHead,
+    InBody,
+    /// It has ended one request, and not begun another.
+    Between,
+}
+
 /// Looks at what is read.
 #[derive(Debug)]
 pub(crate) struct Inspector {
@@ -31,19 +42,15 @@ impl Inspector {
         Self { limits, state: Mutex::default() }
     }
 
-    /// Why no request comes of what was sent last.
-    pub(crate) fn refused_head(&self) -> Option<Refusal> {
-        self.state().breach.filter(|breach| breach.in_head).map(|breach| breach.refusal)
-    }
-
-    /// Whether a head has begun and not ended.
-    pub(crate) fn is_in_head(&self) -> bool {
-        self.state().guard.is_in_head()
-    }
-
-    /// Whether a body has not come to its end.
-    pub(crate) fn is_in_body(&self) -> bool {
-        self.state().guard.is_in_body()
+    /// How far the client is.
+    pub(crate) fn standing(&self) -> Standing {
+        let state = self.state();
+        match state.breach {
+            Some(Breach { refusal, in_head: true, .. }) => Standing::Refused(refusal),
+            _ if state.guard.is_in_head() => Standing::InHead,
+            _ if state.guard.is_in_body() => Standing::InBody,
+            _ => Standing::Between,
+        }
     }
 
     /// What reads come to after something was refused.
