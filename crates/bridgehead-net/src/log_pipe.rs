@@ -60,9 +60,12 @@ impl LogPipe {
     pub fn start(descriptor: OwnedFd, layout: Layout) -> std::io::Result<Arc<Self>> {
         let pipe = Arc::new(Self::with(Writer::Busy));
         let writer = Arc::clone(&pipe);
-        thread::Builder::new()
-            .name("bridgehead-log".to_owned())
-            .spawn(move || writer.run(File::from(descriptor), &layout))?;
+        // Before the thread, which may take a while to begin: a fork until then finds it claimed.
+        let claim = Claim::on(&descriptor);
+        thread::Builder::new().name("bridgehead-log".to_owned()).spawn(move || {
+            let _owned = claim;
+            writer.run(File::from(descriptor), &layout);
+        })?;
         Ok(pipe)
     }
 
@@ -113,7 +116,6 @@ impl LogPipe {
     }
 
     fn run(&self, mut file: File, layout: &Layout) {
-        let _owned = Claim::on(&file);
         let mut lines = Vec::new();
         while self.take(&mut lines) {
             if self.write_out(&mut file, &lines).and_then(|()| self.tell(&mut file, layout)).is_err() {
