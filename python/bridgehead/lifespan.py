@@ -8,6 +8,7 @@ Invariant: every wait has its deadline, and an application without a lifespan is
 import asyncio
 import contextvars
 from collections.abc import MutableMapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -73,6 +74,7 @@ class Lifespan:
         log.startup_begins()
         loop = asyncio.get_running_loop()
         self._task = loop.create_task(self._call(), name="bridgehead-lifespan", context=self.context)
+        self._task.add_done_callback(lambda _: self._changed.set())
         await self._wait(self._deadlines.startup)
         if self._phase is _Phase.SILENT:
             await self._without_lifespan(self._task)
@@ -155,9 +157,11 @@ class Lifespan:
     async def _wait(self, seconds: float) -> None:
         """Until the application has said something, has ended, or the time is over."""
         assert self._task is not None
-        said = asyncio.ensure_future(self._changed.wait())
-        await asyncio.wait({said, self._task}, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
-        said.cancel()
+        # Without a task of its own: the application may have set a task factory that refuses it.
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                if not self._task.done():
+                    await self._changed.wait()
 
     async def _without_lifespan(self, task: asyncio.Task[None]) -> None:
         """The application ended, or waited, without a word about its startup."""

@@ -81,6 +81,7 @@ def _uvloop(wanted: str) -> asyncio.AbstractEventLoop | None:
 def _close(loop: asyncio.AbstractEventLoop, seconds: float) -> None:
     """End what the application left running, as `asyncio.run` does, and wait for it no longer than so."""
     try:
+        loop.set_task_factory(None)  # The application has ended; its factory may refuse what ends the loop.
         left = asyncio.all_tasks(loop)
         for task in left:
             task.cancel()

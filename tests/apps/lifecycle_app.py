@@ -11,7 +11,7 @@ import os
 import signal
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from kit import App, Receive, Routes, Scope, Send, answer, answer_json, more, option, plain_lifespan, start
 
@@ -166,6 +166,18 @@ async def shows_lifespan(scope: Scope, receive: Receive, send: Send) -> None:
         await talking_lifespan(receive, send)
     else:
         await answer_json(send, "state" in scope and dict(scope["state"]))
+
+
+async def sets_a_task_factory_that_refuses(scope: Scope, receive: Receive, send: Send) -> None:
+    def refuse(loop: Any, coro: Any, **options: Any) -> NoReturn:
+        coro.close()
+        raise RuntimeError("no tasks here")
+
+    if scope["type"] == "lifespan":
+        asyncio.get_running_loop().set_task_factory(refuse)
+        await talking_lifespan(receive, send)
+        return
+    await answer(send, b"hello")
 
 
 async def fails_at_startup(scope: Scope, receive: Receive, send: Send) -> None:

@@ -30,6 +30,14 @@ def test_a_signal_ends_an_idle_server_with_0_after_the_lifespans_shutdown(loop: 
         assert "CancelledError" not in server.stderr
 
 
+def test_a_task_factory_that_refuses_is_the_applications_own_matter(loop: str) -> None:
+    with Server("lifecycle_app:sets_a_task_factory_that_refuses", "--loop", loop) as server:
+        assert server.ask("/").body == b"hello"
+        server.stop()
+        assert "app: shutdown" in server.stderr
+        assert "no tasks here" not in server.stderr
+
+
 def test_a_server_that_never_had_a_request_ends_as_well(loop: str) -> None:
     with Server("lifecycle_app:app", "--loop", loop) as server:
         server.stop()
