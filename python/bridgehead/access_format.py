@@ -61,7 +61,8 @@ def read(value: object) -> str:
     """An option's reader: the format as it was written, judged."""
     if not isinstance(value, str) or not value.strip():
         raise StartError(f"{value!r} is not a format", _HINT)
-    parse(value)
+    if all(kind == "text" for kind, _ in parse(value)):
+        raise StartError(f"{value!r} has no field: each line would be the same", _HINT)
     return value
 
 

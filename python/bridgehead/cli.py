@@ -98,7 +98,10 @@ def _tell(settings: Settings, line: CommandLine) -> None:
     """What was read; who prints the settings sees that, but not what set nothing."""
     from bridgehead import log
 
-    log.configure(settings.config)
+    if line.task in (Task.PRINT, Task.PRINT_TOML):
+        log.configure(Config(""))  # on stderr: stdout is for what is printed, wherever lines go otherwise
+    else:
+        log.configure(settings.config)
     for sentence in (*strays(os.environ), *line.doubts, *settings.doubts()):
         log.logger().warning("%s", sentence)
     for sentence in settings.notes() if line.task in (Task.SERVE, Task.CHECK) else ():

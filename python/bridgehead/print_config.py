@@ -40,7 +40,9 @@ def _line(option: Option, value: object) -> str:
 def _to_write(settings: Settings) -> Iterator[tuple[Option, object]]:
     config, here = settings.config, os.getcwd()
     # `bind` stands instead of the other two, so a file may not have both.
-    unsaid = ("host", "port") if config.bind else ("bind",)
+    unsaid = {"host", "port"} if config.bind else {"bind"}
+    if config.uds is not None or config.fd is not None:  # heard before those
+        unsaid = {"host", "port", "bind"}
     for option in OPTIONS:
         value = getattr(config, option.name)
         if option.name in unsaid:

@@ -83,6 +83,7 @@ class Server:
         self._own: OwnLoop | None = None
         self._changed = asyncio.Event()
         self._starting: asyncio.Task[None] | None = None
+        self._told_before = False  # when `serve` began
         self._worker: Worker | None = None
         self._bound: list[Bound] = []
         self._recall: int | None = None
@@ -131,6 +132,7 @@ class Server:
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve on the loop that runs, until told to stop. SystemExit with code 3 if it cannot start."""
+        self._told_before = self.should_exit
         # Before any signal is taken: an import that hangs is interrupted as usual. Inside the loop, since
         # applications ask for it while they are imported.
         with self._refusing():
@@ -285,7 +287,7 @@ class Server:
 
     async def _unless_told(self, startup: Coroutine[Any, Any, None]) -> bool:
         """Run the startup; False if the end came first."""
-        if self.should_exit:
+        if self.should_exit and not self._told_before:
             startup.close()
             return False
         starting = self._starting = asyncio.create_task(startup)

@@ -129,6 +129,16 @@ def test_what_cannot_be_sent_raises_at_the_await(
     assert str(target) in report["says"]
 
 
+def test_what_is_no_regular_file_or_no_name_is_told_so(server: Server) -> None:
+    _, report = send_messages(server, START, path_send("/dev/null"))
+    assert report["kind"] == "builtins.OSError"
+    assert "not a regular file" in report["says"]
+    assert "zerocopysend" in report["says"]
+    _, report = send_messages(server, START, path_send("/tmp/a\0b"))
+    assert report["kind"] == "builtins.ValueError"
+    assert "NUL" in report["says"]
+
+
 def test_an_application_may_answer_otherwise_after_a_missing_file(server: Server, tmp_path: Path) -> None:
     with server.connect() as client:
         response = client.ask(f"/send-path?{tmp_path}/missing")

@@ -95,6 +95,7 @@ def test_a_head_that_could_not_be_read_has_dashes_for_fields() -> None:
         ("status}", "the brace at character 7 of 'status}' has no partner", "fields are in braces"),
         ("a\nb", "a format is one line of printable characters", "fields are in braces"),
         ("", "'' is not a format", "fields are in braces"),
+        ("%(h)s {{}}", "'%(h)s {{}}' has no field: each line would be the same", "fields are in braces"),
     ],
 )
 def test_a_format_with_a_mistake_names_it_and_what_may_have_been_meant(

@@ -7,7 +7,7 @@ use std::io;
 use bridgehead_asgi::{HttpMessage, Misuse, Response};
 use bridgehead_net::{Reception, Room};
 use bytes::Bytes;
-use pyo3::exceptions::PyOSError;
+use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::file_send::{Errand, FileSend, Found, Going};
@@ -125,6 +125,15 @@ fn os_error(error: &io::Error, file: &FileSend) -> PyErr {
     // Rust adds the number, which Python adds too.
     let text = text.split(" (os error").next().unwrap_or_default().to_owned();
     match (error.raw_os_error(), &file.path) {
+        // Looking at a path has no other reason for this one (`file_send.rs`).
+        (Some(number), Some(path)) if error.kind() == io::ErrorKind::InvalidInput => {
+            let text = "not a regular file, as `http.response.pathsend` sends them: \
+                        open it, and send it by `http.response.zerocopysend`";
+            PyOSError::new_err((number, text, path.clone().into_os_string()))
+        }
+        (None, Some(path)) if error.kind() == io::ErrorKind::InvalidInput => {
+            PyValueError::new_err(format!("{path:?} has a NUL byte in it: no file has such a name"))
+        }
         // As it came: a `str`.
         (Some(number), Some(path)) => PyOSError::new_err((number, text, path.clone().into_os_string())),
         (Some(number), None) => PyOSError::new_err((number, text)),
