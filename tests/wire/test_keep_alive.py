@@ -110,6 +110,37 @@ def test_a_pipelined_request_after_one_that_is_refused_is_not_run(server: Server
     assert "/not-to-be-run/refused" not in server.ask("/seen").json()
 
 
+UNREAD = [
+    b"Transfer-Encoding: chunked\r\n\r\n" + b"5\r\nhello\r\n" * 300 + b"0\r\n\r\n",
+    b"Content-Length: 100000\r\n\r\n" + b"x" * 100_000,
+    b"Content-Length: 0\r\n\r\n",
+]
+
+
+@pytest.mark.parametrize("body", UNREAD, ids=["chunks", "length", "none"])
+def test_requests_before_one_that_is_refused_are_answered_first(server: Server, body: bytes) -> None:
+    """They came in one write, and the server may know of the last before it has read the others."""
+    with server.connect() as client:
+        client.send(
+            b"POST /noread HTTP/1.1\r\nHost: test\r\n" + body + request("/hello") + b"no request\r\n\r\n"
+        )
+        assert client.read_response().body == b"not read"
+        assert client.read_response().body == b"hello"
+        assert client.read_response().status == 400
+        client.assert_closed()
+
+
+@pytest.mark.parametrize(
+    "line", [b"Host: a b", b"Host: test\r\nExpect: more", b"Host: test\r\nConnection: close"]
+)
+def test_nothing_is_said_behind_an_answer_that_ends_its_connection(server: Server, line: bytes) -> None:
+    body = b"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+    with server.connect() as client:
+        client.send(b"POST /noread HTTP/1.1\r\n" + line + b"\r\n" + body + b"no request\r\n\r\n")
+        assert client.read_response().closes
+        client.assert_closed()
+
+
 def test_a_half_closed_client_gets_its_answer(server: Server) -> None:
     with server.connect() as client:
         client.send(request("/hello"))

@@ -35,6 +35,8 @@ pub(crate) struct Inspector {
 struct State {
     guard: Guard,
     breach: Option<Breach>,
+    /// Whether hyper has used up what came before the breach, and wants more.
+    reached: bool,
 }
 
 impl Inspector {
@@ -46,6 +48,8 @@ impl Inspector {
     pub(crate) fn standing(&self) -> Standing {
         let state = self.state();
         match state.breach {
+            // Until then hyper may have requests that came before, whose answers go first.
+            Some(Breach { in_head: true, .. }) if !state.reached => Standing::Between,
             Some(Breach { refusal, in_head: true, .. }) => Standing::Refused(refusal),
             _ if state.guard.is_in_head() => Standing::InHead,
             _ if state.guard.is_in_body() => Standing::InBody,
@@ -55,7 +59,9 @@ impl Inspector {
 
     /// What reads come to after something was refused.
     pub(crate) fn poll_closed(&self) -> Option<Poll<io::Result<()>>> {
-        self.state().breach.map(poll_refused)
+        let mut state = self.state();
+        state.reached = state.breach.is_some();
+        state.breach.map(poll_refused)
     }
 
     /// Looks at what was read behind `before`, and takes out what is not let through.
@@ -65,6 +71,7 @@ impl Inspector {
             return Poll::Ready(Ok(()));
         };
         state.breach = Some(breach);
+        state.reached = breach.sound == 0;
         buffer.set_filled(before + breach.sound);
         if breach.sound > 0 { Poll::Ready(Ok(())) } else { poll_refused(breach) }
     }
