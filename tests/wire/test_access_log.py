@@ -119,7 +119,6 @@ def ask_raw(server: Server, head: bytes) -> str:
         (b"/hello?a=%22%0d%0a%1b", "/hello?a=%22%0d%0a%1b"),
         (b'/hello/a"b"', r"/hello/a\x22b\x22"),
         (b"/hello?a\\b", r"/hello?a\x5cb"),
-        (b"/hello?\xc3\xa4", r"/hello?\xc3\xa4"),
         (b"/hello?{}|^`[]", "/hello?{}|^`[]"),
         (b"/hello/../hello//x/./", "/hello/../hello//x/./"),
         (b"/hello?a?b=c?", "/hello?a?b=c?"),

@@ -57,7 +57,16 @@ enum Place {
     Size(Chunks),
     Data(u64, Chunks),
     DataEnd(Chunks),
-    Trailers { lines: usize, bytes: usize },
+    Trailers(Trailers),
+}
+
+/// What came behind the last chunk so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Trailers {
+    lines: usize,
+    bytes: usize,
+    /// Whether one of them was a length.
+    length: bool,
 }
 
 /// What is known of a head that is on its way.
@@ -152,7 +161,7 @@ impl Guard {
                 Ok(taken)
             }
             Place::DataEnd(_) => self.end_of_data(bytes),
-            Place::Head(_) | Place::Size(_) | Place::Trailers { .. } => self.line(bytes, limits),
+            Place::Head(_) | Place::Size(_) | Place::Trailers(_) => self.line(bytes, limits),
         }
     }
 
@@ -208,7 +217,7 @@ impl Guard {
                 return Err(Refusal::LargeHead);
             }
             Place::Size(_) if came > LONGEST_SIZE => return Err(Refusal::BadBody),
-            Place::Trailers { bytes, .. } if bytes + came > TRAILER_BYTES => return Err(Refusal::BadBody),
+            Place::Trailers(read) if read.bytes + came > TRAILER_BYTES => return Err(Refusal::BadBody),
             _ => {}
         }
         Ok(())
@@ -224,14 +233,8 @@ impl Place {
         match self {
             Self::Head(head) => head.after(line, limits),
             Self::Size(chunks) => chunks.after(line),
-            Self::Trailers { .. } if line.is_empty() => Ok(Self::default()),
-            Self::Trailers { lines, bytes } => {
-                let (lines, bytes) = (lines + 1, bytes + line.len() + 2);
-                if lines > TRAILER_LINES || bytes > TRAILER_BYTES || is_folded(line) {
-                    return Err(Refusal::BadBody);
-                }
-                Ok(Self::Trailers { lines, bytes })
-            }
+            Self::Trailers(_) if line.is_empty() => Ok(Self::default()),
+            Self::Trailers(trailers) => trailers.after(line).map(Self::Trailers),
             other @ (Self::Body(_) | Self::Data(..) | Self::DataEnd(_)) => Ok(other),
         }
     }
@@ -298,8 +301,8 @@ impl Chunks {
         let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
         let (size, extension) = line.split_at(digits);
         let is_text = extension.iter().all(|byte| *byte == b'\t' || !byte.is_ascii_control());
-        // Blanks in front of an extension are bad, and have to be understood (RFC 9112 §7.1.1); alone they are nothing.
-        let is_extension = extension.is_empty() || trimmed(extension).starts_with(b";");
+        // No blank stands behind a size: some parsers take it for a part of it, some for its end.
+        let is_extension = extension.is_empty() || extension.starts_with(b";");
         if line.len() > LONGEST_SIZE || !is_extension || !is_text {
             return Err(Refusal::BadBody);
         }
@@ -310,7 +313,28 @@ impl Chunks {
         if self.framing > FREE_FRAMING + FRAMING_RATIO * self.body {
             return Err(Refusal::BadBody);
         }
-        Ok(if size == 0 { Place::Trailers { lines: 0, bytes: 0 } } else { Place::Data(size, self) })
+        Ok(if size == 0 { Place::Trailers(Trailers::default()) } else { Place::Data(size, self) })
+    }
+}
+
+impl Trailers {
+    fn after(mut self, line: &[u8]) -> Result<Self, Refusal> {
+        self.lines += 1;
+        self.bytes += line.len() + 2;
+        let is_coding = value_of(line, b"transfer-encoding").is_some();
+        // A length means nothing here. One that could not be read in a head is an attempt at whoever merges the two.
+        let length = value_of(line, b"content-length").map(decimal);
+        let is_bad_length = matches!(length, Some(None)) || length.is_some() && self.length;
+        self.length |= length.is_some();
+        if self.lines > TRAILER_LINES
+            || self.bytes > TRAILER_BYTES
+            || is_folded(line)
+            || is_coding
+            || is_bad_length
+        {
+            return Err(Refusal::BadBody);
+        }
+        Ok(self)
     }
 }
 
@@ -328,7 +352,8 @@ fn request_line(line: &[u8], limits: &HeadLimits) -> Result<Minor, Refusal> {
     if target.len() > limits.target {
         return Err(Refusal::LongTarget);
     }
-    if memchr(b'#', target).is_some() {
+    // A fragment is the client's own, and bytes beyond ASCII are to be escaped.
+    if target.iter().any(|byte| *byte == b'#' || !byte.is_ascii()) {
         return Err(Refusal::BadTarget);
     }
     match version {
@@ -432,6 +457,7 @@ mod tests {
             assert_eq!(verdict(line.as_bytes()), Err(Refusal::UnknownVersion));
         }
         assert_eq!(verdict(b"GET /a#b HTTP/1.1\r\n"), Err(Refusal::BadTarget));
+        assert_eq!(verdict(b"GET /\xc3\xa9 HTTP/1.1\r\n"), Err(Refusal::BadTarget));
         assert_eq!(verdict("M".repeat(33).as_bytes()), Err(Refusal::BadMethod));
         assert_eq!(verdict(&[0x16; 33]), Err(Refusal::BadRequestLine));
     }
@@ -466,12 +492,20 @@ mod tests {
 
     #[test]
     fn chunks_are_counted() {
-        assert_eq!(chunks("3 ; a = b\r\nabc\r\n0\r\n\r\n"), Ok(()));
-        for size in ["", " 3", "3 ", "+3", "0x3", "3_0", "12345678901234567", "3;\x01", "3;a\rb"] {
+        assert_eq!(chunks("3; a = b\r\nabc\r\n0\r\n\r\n"), Ok(()));
+        for size in
+            ["", " 3", "3 ", "3 ;a", "3\t;a", "+3", "0x3", "3_0", "12345678901234567", "3;\x01", "3;a\rb"]
+        {
             assert_eq!(chunks(&format!("{size}\r\n")), Err(Refusal::BadBody), "{size:?}");
         }
         assert_eq!(chunks("3\r\nabcd\r\n"), Err(Refusal::BadBody));
         assert_eq!(chunks("0\r\nA: b\r\n c\r\n"), Err(Refusal::BadBody));
+        assert_eq!(chunks("0\r\nContent-Length: 5\r\nHost: b\r\n\r\n"), Ok(()));
+        for trailers in
+            ["Transfer-Encoding: chunked", "Content-Length: +5", "Content-Length: 5\r\nContent-Length: 5"]
+        {
+            assert_eq!(chunks(&format!("0\r\n{trailers}\r\n")), Err(Refusal::BadBody), "{trailers}");
+        }
         assert_eq!(chunks(&format!("0\r\n{}", "A: b\r\n".repeat(33))), Err(Refusal::BadBody));
     }
 
