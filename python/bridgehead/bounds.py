@@ -49,6 +49,14 @@ class Bounds:
         help="the longest time without progress of a client that reads an answer; 0: no end",
         differs=_NEW + ", and waits for ever",
     )
+    timeout_queue: float = option(
+        1.0,
+        read=seconds,
+        metavar="TIME",
+        group="Timeouts",
+        help="how long a request may wait for another to end, above --limit-concurrency; 0: no end",
+        differs=_NEW,
+    )
     timeout_keep_alive: float = option(
         75.0,
         read=seconds,
@@ -80,6 +88,22 @@ class Bounds:
         group="Timeouts",
         help="time for the application's lifespan shutdown",
         differs=_NEW + ", and waits for ever",
+    )
+    limit_concurrency: int = option(
+        1000,
+        read=whole(0, 2**31 - 1),
+        metavar="NUMBER",
+        group="Limits",
+        help="the most requests that the application works on at once; 0: any number",
+        differs="uvicorn: none. It counts connections too, and refuses at once; here others wait",
+    )
+    limit_queue: int = option(
+        1000,
+        read=whole(0, 2**31 - 1),
+        metavar="NUMBER",
+        group="Limits",
+        help="the most requests that wait for others to end; beyond it, and without it (0): 503",
+        differs=_NEW,
     )
     limit_target: Bytes = option(
         Bytes(8 * 1024),

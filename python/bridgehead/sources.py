@@ -24,7 +24,6 @@ _UVICORN_ONLY = frozenset(
         "H11_MAX_INCOMPLETE_EVENT_SIZE",
         "HTTP",
         "HTTP2",
-        "LIMIT_CONCURRENCY",
         "LIMIT_MAX_REQUESTS",
         "LIMIT_MAX_REQUESTS_JITTER",
         "RESET_CONTEXTVARS",

@@ -7,6 +7,7 @@ Run by itself: `serve wire_app:app`.
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 from kit import (
     Message,
@@ -210,6 +211,22 @@ async def send_until_cut_off(scope: Scope, receive: Receive, send: Send) -> None
     except OSError as error:
         routes.note(option(scope, "name"), type(error).__name__)
         raise
+
+
+@routes.at("until-gone")
+async def send_a_piece_and_wait_for_the_end(scope: Scope, receive: Receive, send: Send) -> None:
+    await start(send)
+    await more(send, b"a piece")
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+@routes.at("work-after")
+async def answer_and_work_until_a_file_is_there(scope: Scope, receive: Receive, send: Send) -> None:
+    await answer(send, b"answered")
+    until = Path(option(scope, "until"))
+    while not until.exists():
+        await asyncio.sleep(0.01)
 
 
 @routes.at("fail")

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
+use crate::admission::Admission;
 use crate::app::App;
 use crate::config::Config;
 use crate::connection;
@@ -33,6 +34,7 @@ pub(crate) struct Worker {
     pub(crate) app: Arc<dyn App>,
     pub(crate) watch: Watch,
     pub(crate) executor: Executor,
+    pub(crate) admission: Admission,
 }
 
 /// Begins to serve the listeners on the current runtime, by tasks of `executor`. What is returned ends when `stage` says so and the last
@@ -49,7 +51,8 @@ pub fn serve(
 ) -> io::Result<impl Future<Output = ()> + use<>> {
     let open: Vec<Open> = listeners.into_iter().map(Listener::open).collect::<Result<_, _>>()?;
     let (watch, last) = shutdown::watch(stage);
-    let worker = Worker { config: Arc::new(config), app, watch, executor: executor.clone() };
+    let admission = Admission::new(config.bounds.admission);
+    let worker = Worker { config: Arc::new(config), app, watch, executor: executor.clone(), admission };
     for listener in open {
         executor.spawn(accept(listener, worker.clone()));
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use http::{HeaderMap, Method, Uri, Version};
 
+use crate::admission::Permit;
 use crate::app_half::AppHalf;
 use crate::peer::Peer;
 use crate::request_id::Trace;
@@ -81,6 +82,8 @@ pub struct Arrival {
     pub peer: Arc<Peer>,
     /// The way to the client.
     pub half: AppHalf,
+    /// To be kept until nothing of the request runs any more.
+    pub permit: Permit,
 }
 
 /// A request's head, judged: its host and target are well formed.

@@ -230,7 +230,7 @@ impl Drop for AppHalf {
             state.download.answer = Some(match state.upload.flow {
                 // Without its request's end there was nothing that the application could have said.
                 Flow::Broken => Answer::Abandoned,
-                Flow::Refused(refusal) => Answer::RefusedLate(refusal),
+                Flow::Refused(refusal) => Answer::Refused(refusal),
                 Flow::Open | Flow::Complete => Answer::Failed,
             });
         }

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use http_body::Frame;
 
 use crate::exchange::{After, Answer, Client, Flow, Shared};
+use crate::refusal::Refusal;
 
 /// The network's half of the answer. Dropping it before the answer's end means that the client has gone.
 #[derive(Debug)]
@@ -67,8 +68,8 @@ impl ClientHalf {
     }
 
     /// The application never saw the request.
-    pub(crate) fn refused(&self) {
-        self.0.lock().download.answer = Some(Answer::Refused);
+    pub(crate) fn refused(&self, refusal: Refusal) {
+        self.0.lock().download.answer = Some(Answer::Refused(refusal));
     }
 
     /// Whether so much of the request is left unread that its connection will be closed.

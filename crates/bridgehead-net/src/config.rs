@@ -7,6 +7,7 @@ use std::time::Duration;
 use http::{HeaderName, HeaderValue};
 
 use crate::access::AccessLog;
+use crate::admission::AdmissionLimits;
 use crate::forwarded::Proxies;
 use crate::pace::PaceLimits;
 use crate::request_id::RequestIds;
@@ -58,6 +59,8 @@ pub struct Limits {
     pub upload: PaceLimits,
     /// How slowly an answer may be read.
     pub download: PaceLimits,
+    /// How many requests may be with the application, and how others wait.
+    pub admission: AdmissionLimits,
 }
 
 /// How large a head may be.

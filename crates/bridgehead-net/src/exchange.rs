@@ -54,12 +54,11 @@ pub(crate) enum Answer {
     Stream(ResponseParts),
     /// The application ended without an answer.
     Failed,
-    /// So it did, since its client was refused in the middle of its body.
-    RefusedLate(Refusal),
     /// The application was told that the client has gone, and nothing is to be said.
     Abandoned,
-    /// The application had no room for the request.
-    Refused,
+    /// The request did not reach the application, or that ended without an answer since the client was refused in the
+    /// middle of its body.
+    Refused(Refusal),
 }
 
 pub(crate) struct Shared {

@@ -11,6 +11,7 @@
 mod accept;
 mod access;
 mod access_layout;
+mod admission;
 mod app;
 mod app_half;
 mod body;
@@ -44,6 +45,7 @@ mod upload;
 pub use accept::serve;
 pub use access::{AccessLog, Sink};
 pub use access_layout::{Colours, Layout, UnknownField};
+pub use admission::{Admission, AdmissionLimits, Permit, TurnedAway};
 pub use app::{AccessRecord, App, Arrival, Report, RequestHead, Token};
 pub use app_half::{AppHalf, Kept, Reception, Room};
 pub use config::{Config, Connections, HeadLimits, Limits, Refusals};

@@ -6,6 +6,8 @@
 use http::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
 
+use crate::admission::TurnedAway;
+
 /// A request that the application never sees, or gave no answer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
@@ -33,6 +35,10 @@ pub(crate) enum Refusal {
     UnknownExpectation,
     /// Too many requests wait for the loop.
     Overloaded,
+    /// As many run as may, and as many wait for one of them to end.
+    QueueFull,
+    /// It has waited for that for too long.
+    QueuedTooLong,
     /// The application raised, or ended without an answer.
     ApplicationFailed,
 }
@@ -58,7 +64,7 @@ impl Refusal {
             Self::UnknownVersion => StatusCode::HTTP_VERSION_NOT_SUPPORTED,
             Self::BadMethod | Self::UnknownCoding => StatusCode::NOT_IMPLEMENTED,
             Self::UnknownExpectation => StatusCode::EXPECTATION_FAILED,
-            Self::Overloaded => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Overloaded | Self::QueueFull | Self::QueuedTooLong => StatusCode::SERVICE_UNAVAILABLE,
             Self::ApplicationFailed => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -86,13 +92,24 @@ impl Refusal {
             Self::UnknownCoding => "Not Implemented: chunked is the only transfer coding understood",
             Self::UnknownExpectation => "Expectation Failed: 100-continue is the only expectation understood",
             Self::Overloaded => "Service Unavailable: too many requests are waiting",
+            Self::QueueFull => {
+                "Service Unavailable: too many requests are running, and too many wait for them"
+            }
+            Self::QueuedTooLong => {
+                "Service Unavailable: too many requests are running, and none ended in time"
+            }
             Self::ApplicationFailed => "Internal Server Error",
         }
     }
 
     /// Whether what follows on the connection can still be trusted.
     pub(crate) fn keeps_connection(self) -> bool {
-        matches!(self, Self::Overloaded | Self::ApplicationFailed)
+        self.is_overload() || self == Self::ApplicationFailed
+    }
+
+    /// Whether the same request may well be answered a moment later.
+    fn is_overload(self) -> bool {
+        self.status() == StatusCode::SERVICE_UNAVAILABLE
     }
 
     pub(crate) fn response(self) -> Response<&'static str> {
@@ -103,10 +120,19 @@ impl Refusal {
         if !self.keeps_connection() {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
-        if self == Self::Overloaded {
+        if self.is_overload() {
             headers.insert(http::header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
         response
+    }
+}
+
+impl From<TurnedAway> for Refusal {
+    fn from(turned_away: TurnedAway) -> Self {
+        match turned_away {
+            TurnedAway::Full => Self::QueueFull,
+            TurnedAway::Late => Self::QueuedTooLong,
+        }
     }
 }
 

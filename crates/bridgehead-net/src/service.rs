@@ -61,10 +61,12 @@ async fn ask(
     let flow = if body.is_end_stream() { Flow::Complete } else { Flow::Open };
     let (client, uploader, half, witness) = exchange::open(Arc::clone(&worker.app), flow);
     turn.counts(&witness);
+    turn.watched_by(witness);
+    // The rest of its body waits in the client's socket meanwhile.
+    let admitted = worker.admission.enter(|patience| worker.executor.sleep(patience)).await;
     if flow == Flow::Open {
         upload(worker, uploader, body, &head).await?;
     }
-    turn.watched_by(witness);
     let head = RequestHead {
         method: head.method,
         target: head.uri,
@@ -72,10 +74,18 @@ async fn ask(
         headers: head.headers,
         trace: turn.trace().cloned(),
     };
-    let arrival = Box::new(Arrival { head, peer: Arc::clone(turn.peer()), half });
-    if let Err(arrival) = worker.app.dispatch(arrival) {
-        client.refused();
-        drop(arrival);
+    match admitted {
+        Ok(permit) => {
+            let arrival = Box::new(Arrival { head, peer: Arc::clone(turn.peer()), half, permit });
+            if let Err(arrival) = worker.app.dispatch(arrival) {
+                client.refused(Refusal::Overloaded);
+                drop(arrival);
+            }
+        }
+        Err(turned_away) => {
+            client.refused(turned_away.into());
+            drop(half);
+        }
     }
     Ok(client)
 }
@@ -142,8 +152,7 @@ async fn reply(
             head.map(|()| AnswerBody::stream(client, framing, turn))
         }
         Answer::Failed => refuse(Refusal::ApplicationFailed, line, config, turn),
-        Answer::RefusedLate(refusal) => refuse(refusal, line, config, turn),
-        Answer::Refused => refuse(Refusal::Overloaded, line, config, turn),
+        Answer::Refused(refusal) => refuse(refusal, line, config, turn),
         Answer::Abandoned => return Err(ClientGone),
     };
     if closes {
@@ -158,7 +167,7 @@ async fn reply(
 fn ends_connection(answer: &Answer) -> bool {
     match answer {
         Answer::Whole(parts, _) | Answer::HeadOnly(parts) | Answer::Stream(parts) => parts.close,
-        Answer::Failed | Answer::RefusedLate(_) | Answer::Abandoned | Answer::Refused => false,
+        Answer::Failed | Answer::Abandoned | Answer::Refused(_) => false,
     }
 }
 

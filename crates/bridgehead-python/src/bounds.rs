@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bridgehead_net::{HeadLimits, Limits, PaceLimits};
+use bridgehead_net::{AdmissionLimits, HeadLimits, Limits, PaceLimits};
 use pyo3::prelude::*;
 
 /// `bridgehead.bounds.Bounds`. Times are in seconds; 0 is none where a bound may be left out.
@@ -17,6 +17,9 @@ pub(crate) struct Bounds {
     limit_headers: usize,
     limit_header_bytes: usize,
     limit_body: u64,
+    limit_concurrency: usize,
+    limit_queue: usize,
+    timeout_queue: f64,
 }
 
 impl Bounds {
@@ -33,6 +36,11 @@ impl Bounds {
             body: (self.limit_body > 0).then_some(self.limit_body),
             upload: PaceLimits { gap: time(self.timeout_body)?, rate },
             download: PaceLimits { gap: time(self.timeout_write)?, rate },
+            admission: AdmissionLimits {
+                permits: (self.limit_concurrency > 0).then_some(self.limit_concurrency),
+                queue: self.limit_queue,
+                patience: time(self.timeout_queue)?,
+            },
         })
     }
 }

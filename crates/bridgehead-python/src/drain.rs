@@ -312,11 +312,11 @@ impl Bridge {
     /// Makes a request's Python objects and takes the first step of its coroutine.
     fn start(slf: &Bound<'_, Self>, arrival: Arrival) -> PyResult<()> {
         let (py, this) = (slf.py(), slf.get());
-        let Arrival { head, peer, half } = arrival;
+        let Arrival { head, peer, half, permit } = arrival;
         let trailers = trailers(&head);
         let scope = this.template.scope(py, &head, &peer, trailers)?;
         let key = this.books().requests.insert(None);
-        let state = State::new(half, &head.method, trailers);
+        let state = State::new(half, permit, &head.method, trailers);
         let http = Py::new(py, Http::new(slf.clone().unbind(), Token(key), state, head.trace.clone()))?;
         if let Some(place) = this.books().requests.get_mut(key) {
             *place = Some(http.clone_ref(py));

@@ -263,13 +263,14 @@ impl Http {
 
     fn end(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
         self.flush();
-        let (half, waits, task, response, holds) = {
+        let (half, permit, waits, task, response, holds) = {
             let mut state = self.lock();
             let holds = state.holds_the_end();
-            (state.half.take(), std::mem::take(&mut state.waits), state.task.take(), state.response, holds)
+            let (half, permit, task) = (state.half.take(), state.permit.take(), state.task.take());
+            (half, permit, std::mem::take(&mut state.waits), task, state.response, holds)
         };
         let gone = half.as_ref().is_none_or(|half| half.is_gone() || half.is_cut_off());
-        drop((half, task));
+        drop((half, permit, task));
         waits.iter().try_for_each(|wait| Wait::resolve_soon(wait.bind(py)))?;
         self.bridge.get().forget(py, self.token)?;
         Ok(match response {

@@ -10,7 +10,7 @@ use std::sync::Weak;
 use bridgehead_asgi::{
     Fate, Length, Misuse, More, Request, RequestEvent, RequestReceipt, Response, ResponseHead, Then, Write,
 };
-use bridgehead_net::{AppHalf, Reception, Room, Token};
+use bridgehead_net::{AppHalf, Permit, Reception, Room, Token};
 use bytes::Bytes;
 use http::HeaderMap;
 use pyo3::prelude::*;
@@ -23,6 +23,8 @@ use crate::wait::Wait;
 pub(crate) struct State {
     /// Gone once the application has returned.
     pub(crate) half: Option<AppHalf>,
+    /// The same; somebody else may run then.
+    pub(crate) permit: Option<Permit>,
     pub(crate) request: Request,
     pub(crate) response: Response,
     /// A head that waits for its body.
@@ -69,9 +71,10 @@ pub(crate) enum RoomWatch {
 }
 
 impl State {
-    pub(crate) fn new(half: AppHalf, method: &http::Method, trailers: Fate) -> Self {
+    pub(crate) fn new(half: AppHalf, permit: Permit, method: &http::Method, trailers: Fate) -> Self {
         Self {
             half: Some(half),
+            permit: Some(permit),
             request: Request::default(),
             response: Response::to(method),
             held: None,

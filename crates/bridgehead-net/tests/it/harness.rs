@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use bridgehead_asgi::{ResponseHead, ResponseParts};
 use bridgehead_net::{
-    App, Arrival, Config, Connections, Executor, HeadLimits, Limits, Listener, Ownership, PaceLimits,
-    Refusals, Signal, Stage, Token,
+    AdmissionLimits, App, Arrival, Config, Connections, Executor, HeadLimits, Limits, Listener, Ownership,
+    PaceLimits, Refusals, Signal, Stage, Token,
 };
 use http::HeaderMap;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -66,6 +66,7 @@ pub(crate) fn plain(keep_alive: Duration) -> Config {
             body: None,
             upload: PaceLimits::default(),
             download: PaceLimits::default(),
+            admission: AdmissionLimits { permits: None, queue: 0, patience: None },
         },
         date_header: false,
         default_headers: Vec::new(),

@@ -4,6 +4,7 @@
 //! these tests share one.
 
 mod access;
+mod admission;
 mod body;
 mod connection;
 mod descriptors;

@@ -1,0 +1,132 @@
+//! Proves admission in every order that its threads may take: a permit that comes back is somebody's or is there again,
+//! and whoever waits is woken.
+//!
+//! `admission.rs` itself is compiled here, with loom's atomics and mutex. A wake that never comes is a deadlock, and loom
+//! says so.
+
+#![cfg(all(loom, test))]
+
+#[path = "../../../src/admission.rs"]
+mod admission;
+
+mod tests {
+    use std::future::{Ready, pending, ready};
+    use std::pin::pin;
+    use std::task::{Context, Poll, Wake, Waker};
+    use std::time::Duration;
+
+    use loom::sync::atomic::{AtomicUsize, Ordering};
+    use loom::sync::{Arc, Condvar, Mutex};
+    use loom::thread;
+
+    use crate::admission::{Admission, AdmissionLimits, Permit, TurnedAway};
+
+    /// Whoever waits in `block_on`.
+    struct Sleeper {
+        woken: Mutex<bool>,
+        came: Condvar,
+    }
+
+    impl Wake for Sleeper {
+        fn wake(self: std::sync::Arc<Self>) {
+            *self.woken.lock().expect("no thread panics") = true;
+            self.came.notify_one();
+        }
+    }
+
+    fn block_on<T>(future: impl Future<Output = T>) -> T {
+        let sleeper = std::sync::Arc::new(Sleeper { woken: Mutex::new(false), came: Condvar::new() });
+        let waker = Waker::from(std::sync::Arc::clone(&sleeper));
+        let mut future = pin!(future);
+        loop {
+            if let Poll::Ready(done) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+                return done;
+            }
+            let mut woken = sleeper.woken.lock().expect("no thread panics");
+            while !std::mem::take(&mut *woken) {
+                woken = sleeper.came.wait(woken).expect("no thread panics");
+            }
+        }
+    }
+
+    fn admission(permits: usize) -> Admission {
+        let patience = Some(Duration::from_secs(1));
+        Admission::new(AdmissionLimits { permits: Some(permits), queue: 2, patience })
+    }
+
+    fn enter(admission: &Admission) -> Permit {
+        block_on(admission.enter(|_| pending())).expect("the queue is long enough")
+    }
+
+    fn in_a_thread(admission: &Admission, inside: &Arc<AtomicUsize>) -> thread::JoinHandle<()> {
+        let (admission, inside) = (admission.clone(), Arc::clone(inside));
+        thread::spawn(move || {
+            let permit = enter(&admission);
+            assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two run with one permit");
+            inside.fetch_sub(1, Ordering::SeqCst);
+            drop(permit);
+        })
+    }
+
+    fn nobody_is_left(admission: &Admission) {
+        assert_eq!((admission.running(), admission.waiting()), (0, 0));
+        assert!(admission.try_enter().is_some());
+    }
+
+    #[test]
+    fn who_waits_is_woken_and_runs_alone() {
+        let mut model = loom::model::Builder::new();
+        model.preemption_bound = Some(3);
+        model.check(|| {
+            let (admission, inside) = (admission(1), Arc::new(AtomicUsize::new(0)));
+            let threads = [in_a_thread(&admission, &inside), in_a_thread(&admission, &inside)];
+            threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+            nobody_is_left(&admission);
+        });
+    }
+
+    #[test]
+    fn a_permit_that_comes_back_while_another_lines_up_is_not_lost() {
+        loom::model(|| {
+            let admission = admission(1);
+            let running = enter(&admission);
+            let other = thread::spawn(move || drop(running));
+            drop(enter(&admission));
+            other.join().expect("it ends");
+            nobody_is_left(&admission);
+        });
+    }
+
+    #[test]
+    fn who_leaves_the_queue_takes_no_permit_along() {
+        loom::model(|| {
+            let admission = admission(1);
+            let running = enter(&admission);
+            let other = thread::spawn(move || drop(running));
+            {
+                let mut leaves = pin!(admission.enter(|_| pending()));
+                let polled = leaves.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+                drop(match polled {
+                    Poll::Ready(permit) => permit.ok(),
+                    Poll::Pending => None,
+                });
+            }
+            other.join().expect("it ends");
+            nobody_is_left(&admission);
+        });
+    }
+
+    #[test]
+    fn who_is_late_takes_no_permit_along() {
+        loom::model(|| {
+            let admission = admission(1);
+            let running = enter(&admission);
+            let other = thread::spawn(move || drop(running));
+            let late = block_on(admission.enter(|_| -> Ready<()> { ready(()) }));
+            assert!(matches!(late, Ok(_) | Err(TurnedAway::Late)));
+            drop(late);
+            other.join().expect("it ends");
+            nobody_is_left(&admission);
+        });
+    }
+}
