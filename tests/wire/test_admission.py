@@ -1,7 +1,7 @@
 """More requests than the application may work on at once: some wait, the others are told to come again.
 
-What is refused and what waits is for the Rust tests to say, `tests/it/admission.rs`; here it is Python that holds the
-permits.
+What is refused and what waits is for the Rust tests to say (`tests/it/admission.rs`); here it is Python
+that holds the permits.
 """
 
 from __future__ import annotations
