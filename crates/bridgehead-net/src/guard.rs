@@ -310,7 +310,7 @@ impl Chunks {
         let size = size.ok_or(Refusal::BadBody)?;
         self.framing += line.len() as u64 + 4;
         self.body = self.body.checked_add(size).ok_or(Refusal::BadBody)?;
-        if self.framing > FREE_FRAMING + FRAMING_RATIO * self.body {
+        if self.framing > FREE_FRAMING.saturating_add(FRAMING_RATIO.saturating_mul(self.body)) {
             return Err(Refusal::BadBody);
         }
         Ok(if size == 0 { Place::Trailers(Trailers::default()) } else { Place::Data(size, self) })
@@ -498,6 +498,9 @@ mod tests {
         {
             assert_eq!(chunks(&format!("{size}\r\n")), Err(Refusal::BadBody), "{size:?}");
         }
+        // A size that is possible, of a body that will never come.
+        assert_eq!(chunks("ffffffffffffffff\r\nabc"), Ok(()));
+        assert_eq!(chunks("3\r\nabc\r\nffffffffffffffff\r\n"), Err(Refusal::BadBody));
         assert_eq!(chunks("3\r\nabcd\r\n"), Err(Refusal::BadBody));
         assert_eq!(chunks("0\r\nA: b\r\n c\r\n"), Err(Refusal::BadBody));
         assert_eq!(chunks("0\r\nContent-Length: 5\r\nHost: b\r\n\r\n"), Ok(()));
