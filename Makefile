@@ -62,6 +62,11 @@ anyio-tests: ## anyio's own tests, in requests and with our task, on every Pytho
 soak: build ## the long tests
 	BRIDGEHEAD_TEST_SOAK=1 $(VENV)/bin/python -m pytest -m soak --timeout 1800 $(ARGS)
 
+.PHONY: differential
+differential: build ## odd requests by the hundred thousand, beside h11 and llhttp (SEED=… CASES=…)
+	BRIDGEHEAD_TEST_DIFFERENTIAL=$(or $(CASES),200000) BRIDGEHEAD_TEST_SEED=$(or $(SEED),$(shell date +%s)) \
+		$(PYTEST) tests/differential $(ARGS)
+
 .PHONY: check check-style check-types check-rust check-dependencies
 check: check-style check-types check-rust check-dependencies ## the linters: format, types, stubs, clippy, rustdoc, dependencies, house rules
 

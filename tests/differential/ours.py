@@ -1,0 +1,70 @@
+"""What Bridgehead makes of a stream of bytes, told by an application that answers with what it was given.
+
+Not a judgement, as `judges.py` is none.
+Invariant: nothing depends on time: the client sends all, says that no more will come, and reads to the end.
+"""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from harness import Client, ClosedError, Response
+from judges import End, Read, Reading
+
+if TYPE_CHECKING:
+    from harness import Server
+
+# Behind each case: what a case leaves open swallows it, what a case ends lets it through.
+FOLLOWER = b"GET /behind HTTP/1.1\r\nHost: test\r\n\r\n"
+
+
+def read_by_us(server: Server, data: bytes, cuts: random.Random | None = None) -> Reading:
+    """What was read; `cuts` says where the stream is cut into writes."""
+    with server.connect() as client:
+        for piece in _pieces(data, cuts):
+            if not client.try_send(piece):
+                break
+        client.half_close_quietly()
+        return _reading(client)
+
+
+def _pieces(data: bytes, cuts: random.Random | None) -> list[bytes]:
+    if cuts is None:
+        return [data]
+    places = [0, *sorted(cuts.randint(0, len(data)) for _ in range(cuts.choice([0, 1, 1, 2, 5]))), len(data)]
+    return [data[start:end] for start, end in pairwise(places) if start < end]
+
+
+def _reading(client: Client) -> Reading:
+    reading = Reading()
+    while True:
+        try:
+            answer = client.read_response()
+        except ClosedError as closed:
+            if closed.data:
+                raise
+            return reading
+        if answer.status >= 200:
+            _take(answer, reading)
+            if reading.end is End.REFUSED:
+                client.assert_closed()
+                return reading
+
+
+def _take(answer: Response, reading: Reading) -> None:
+    if answer.status == 200:
+        told = answer.json()
+        headers = [(_bytes(name), _bytes(value)) for name, value in told["headers"]]
+        read = Read(_bytes(told["method"]), _bytes(told["target"]), headers, _bytes(told["body"]))
+        reading.requests.append(read)
+        reading.end = End.CLOSED if answer.closes or answer.version == "1.0" else End.WAITING
+    else:
+        assert 400 <= answer.status < 500 or answer.status in (501, 505), answer
+        reading.end = End.REFUSED
+        reading.why = f"{answer.status} {answer.body.decode()}"
+
+
+def _bytes(told: str) -> bytes:
+    return told.encode("latin-1")
