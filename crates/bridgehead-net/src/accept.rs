@@ -16,6 +16,7 @@ use crate::app::App;
 use crate::config::Config;
 use crate::connection;
 use crate::executor::Executor;
+use crate::handshake;
 use crate::listen::{Listener, Open};
 use crate::peer::Peer;
 use crate::shutdown::{self, Stage, Watch};
@@ -70,7 +71,7 @@ async fn accept(listener: Open, worker: Worker) {
             accepted = poll_fn(|cx| listener.poll_accept(cx)) => accepted,
         };
         match accepted {
-            Ok(client) => take_in(client, &worker),
+            Ok(client) => take_in(client, &listener, &worker),
             Err(error) if is_shortage(&error) => worker.executor.sleep(PAUSE).await,
             // Any other error is of that one client, which has gone again.
             Err(_) => {}
@@ -81,7 +82,7 @@ async fn accept(listener: Open, worker: Worker) {
     // its driver had a turn.
     driver_turn(&worker.executor).await;
     while let Some(Ok(client)) = waiting(&listener).await {
-        take_in(client, &worker);
+        take_in(client, &listener, &worker);
     }
 }
 
@@ -94,12 +95,17 @@ fn is_shortage(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
 }
 
-fn take_in((socket, peer): (Socket, Arc<Peer>), worker: &Worker) {
-    worker.executor.spawn(connection::run(socket, peer, worker.clone()));
+fn take_in((socket, peer): (Socket, Peer), listener: &Open, worker: &Worker) {
+    match listener.doorway() {
+        None => worker.executor.spawn(connection::run(socket, Arc::new(peer), worker.clone())),
+        Some(doorway) => {
+            worker.executor.spawn(handshake::run(socket, peer, doorway.clone(), worker.clone()));
+        }
+    }
 }
 
 /// The next client that is already there, and is ours.
-async fn waiting(listener: &Open) -> Option<io::Result<(Socket, Arc<Peer>)>> {
+async fn waiting(listener: &Open) -> Option<io::Result<(Socket, Peer)>> {
     tokio::task::unconstrained(poll_fn(|cx| {
         if listener.poll_recalled(cx).is_ready() {
             return Poll::Ready(None);

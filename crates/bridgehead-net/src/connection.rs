@@ -47,7 +47,7 @@ use crate::told::Told;
 use crate::turn::Turn;
 
 /// A client that was let in while the worker drains has its request on its way; nobody else is waited for.
-const FRESH_GRACE: Duration = Duration::from_millis(250);
+pub(crate) const FRESH_GRACE: Duration = Duration::from_millis(250);
 
 /// A connection as its requests see it.
 pub(crate) struct Line {
@@ -144,7 +144,6 @@ pub(crate) async fn run(socket: Socket, peer: Arc<Peer>, worker: Worker) {
         }
     }
     if line.lingers.load(Ordering::Relaxed) || line.inspector.standing() == Standing::InBody {
-        line.socket.end();
         tokio::select! {
             biased;
             _ = watch.reached(Stage::Draining) => {}
@@ -295,7 +294,11 @@ impl Line {
                 }
             },
             Phase::Closing if !asked => Poll::Ready(Event::Closing),
-            Phase::Closing => Poll::Pending,
+            // hyper has its last bytes, and maybe a client that does not read them.
+            Phase::Closing => {
+                drop(phase);
+                self.poll_stall(timer, cx)
+            }
             Phase::Fresh(since) | Phase::Head(since) | Phase::Idle(since) if self.socket.is_held_up() => {
                 // hyper has given the answer's end away, and still has bytes of it: idleness begins after them.
                 *since = Instant::now();

@@ -31,15 +31,16 @@ pub(crate) async fn say(refusal: Refusal, socket: &Socket, config: &Config, exec
                 Poll::Pending => return patience.as_mut().poll(cx),
             }
         }
-        Poll::Ready(())
+        if socket.poll_end(cx).is_ready() { Poll::Ready(()) } else { patience.as_mut().poll(cx) }
     })
     .await;
-    socket.end();
 }
 
-/// Lets the client read what it was told.
+/// Says that nothing more comes, and lets the client read what it was told.
 pub(crate) async fn linger(socket: &Socket, executor: &Executor) {
     let mut patience = pin!(executor.sleep(LINGER));
+    poll_fn(|cx| if socket.poll_end(cx).is_ready() { Poll::Ready(()) } else { patience.as_mut().poll(cx) })
+        .await;
     poll_fn(
         |cx| {
             if socket.poll_discard(cx).is_ready() { Poll::Ready(()) } else { patience.as_mut().poll(cx) }

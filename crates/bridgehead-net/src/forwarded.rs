@@ -97,6 +97,7 @@ impl Proxies {
             client: client.unwrap_or_else(|| peer.client.clone()),
             server: peer.server.clone(),
             scheme: scheme.unwrap_or(peer.scheme),
+            tls: peer.tls.clone(),
         })
     }
 
@@ -186,6 +187,7 @@ mod tests {
             client: Address::Inet("127.0.0.1:5000".parse().expect("literal")),
             server: Address::Inet("127.0.0.1:80".parse().expect("literal")),
             scheme: Scheme::Http,
+            tls: None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! Sockets to requests: listen, accept, HTTP/1, backpressure, drain, access records.
 //!
-//! Knows Tokio and hyper, and nothing of Python: whoever answers implements [`App`]. One request's way through this
+//! Knows Tokio, hyper and rustls, and nothing of Python: whoever answers implements [`App`]. One request's way through this
 //! crate is `accept` → `connection` → `service` → `exchange` → `body`.
 //!
 //! Invariant: nothing in here blocks its thread, and no wait is without an end: a client that goes, an application
@@ -25,6 +25,7 @@ mod farewell;
 mod forked;
 mod forwarded;
 mod guard;
+mod handshake;
 mod http1;
 mod inspector;
 mod listen;
@@ -34,6 +35,7 @@ mod peer;
 mod refusal;
 mod request_id;
 mod service;
+mod session;
 mod shutdown;
 mod socket;
 mod timers;

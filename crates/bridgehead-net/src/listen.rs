@@ -7,9 +7,11 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
+use bridgehead_tls::Credentials;
 use tokio::net::{TcpListener, UnixListener, UnixStream};
 
 use crate::forked;
+use crate::handshake::Doorway;
 use crate::peer::{Address, Peer, Scheme};
 use crate::socket::Socket;
 
@@ -43,6 +45,7 @@ pub struct Listener {
     kind: Kind<std::net::TcpListener, std::os::unix::net::UnixListener>,
     ownership: Ownership,
     recall: Option<std::os::unix::net::UnixStream>,
+    doorway: Option<Doorway>,
 }
 
 /// The same, driven by the runtime it was opened in.
@@ -53,6 +56,7 @@ pub(crate) struct Open {
     kind: Kind<TcpListener, UnixListener>,
     ownership: Ownership,
     recall: Option<UnixStream>,
+    doorway: Option<Doorway>,
 }
 
 #[derive(Debug)]
@@ -75,10 +79,10 @@ impl Listener {
         socket.set_nonblocking(true)?;
         let address = socket.local_addr()?;
         if address.as_socket().is_some() {
-            Ok(Self { kind: Kind::Tcp(socket.into()), ownership, recall: None })
+            Ok(Self { kind: Kind::Tcp(socket.into()), ownership, recall: None, doorway: None })
         } else if address.is_unix() {
             let path = address.as_pathname().map(|path| path.to_string_lossy().into_owned());
-            Ok(Self { kind: Kind::Unix(socket.into(), path), ownership, recall: None })
+            Ok(Self { kind: Kind::Unix(socket.into(), path), ownership, recall: None, doorway: None })
         } else {
             Err(ListenError::Family)
         }
@@ -95,26 +99,37 @@ impl Listener {
         Ok(Self { recall: Some(recall), ..self })
     }
 
+    /// One whose clients speak TLS.
+    #[must_use]
+    pub fn secured(self, credentials: Arc<Credentials>) -> Self {
+        Self { doorway: Some(Doorway::new(credentials)), ..self }
+    }
+
     /// Makes it known to the current runtime.
     pub(crate) fn open(self) -> io::Result<Open> {
-        let Self { kind, ownership, recall } = self;
+        let Self { kind, ownership, recall, doorway } = self;
         let recall = recall.map(UnixStream::from_std).transpose()?;
         Ok(match kind {
             Kind::Tcp(listener) => {
                 let listener = TcpListener::from_std(listener)?;
                 let _owned = forked::Claim::on(&listener);
-                Open { _owned, kind: Kind::Tcp(listener), ownership, recall }
+                Open { _owned, kind: Kind::Tcp(listener), ownership, recall, doorway }
             }
             Kind::Unix(listener, path) => {
                 let listener = UnixListener::from_std(listener)?;
                 let _owned = forked::Claim::on(&listener);
-                Open { _owned, kind: Kind::Unix(listener, path), ownership, recall }
+                Open { _owned, kind: Kind::Unix(listener, path), ownership, recall, doorway }
             }
         })
     }
 }
 
 impl Open {
+    /// By what its clients are greeted, if they speak TLS.
+    pub(crate) fn doorway(&self) -> Option<&Doorway> {
+        self.doorway.as_ref()
+    }
+
     /// Lets nobody new knock, so that those who have are all there are: closing a listener resets whoever still waits.
     pub(crate) fn shut_gate(&self) {
         if let (Kind::Tcp(listener), Ownership::Ours) = (&self.kind, self.ownership) {
@@ -129,7 +144,7 @@ impl Open {
     }
 
     /// The next client. A connection that was over before it was looked at is no error of ours and is passed over.
-    pub(crate) fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(Socket, Arc<Peer>)>> {
+    pub(crate) fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(Socket, Peer)>> {
         match &self.kind {
             Kind::Tcp(listener) => loop {
                 let (stream, client) = ready!(listener.poll_accept(cx))?;
@@ -138,8 +153,9 @@ impl Open {
                     client: Address::inet(client),
                     server: Address::inet(server),
                     scheme: Scheme::Http,
+                    tls: None,
                 };
-                return Poll::Ready(Ok((Socket::tcp(stream), Arc::new(peer))));
+                return Poll::Ready(Ok((Socket::tcp(stream), peer)));
             },
             Kind::Unix(listener, path) => {
                 let (stream, _) = ready!(listener.poll_accept(cx))?;
@@ -147,8 +163,9 @@ impl Open {
                     client: Address::Unix(None),
                     server: Address::Unix(path.clone()),
                     scheme: Scheme::Http,
+                    tls: None,
                 };
-                Poll::Ready(Ok((Socket::unix(stream), Arc::new(peer))))
+                Poll::Ready(Ok((Socket::unix(stream), peer)))
             }
         }
     }

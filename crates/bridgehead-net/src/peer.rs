@@ -5,6 +5,9 @@
 use std::fmt;
 use std::io::Write;
 use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bridgehead_tls::Facts;
 
 use crate::escape;
 
@@ -99,6 +102,8 @@ pub struct Peer {
     pub server: Address,
     /// By what.
     pub scheme: Scheme,
+    /// What its handshake came to, if there was one.
+    pub tls: Option<Arc<Facts>>,
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! A client's socket, readable by hyper and watchable beside it.
 //!
 //! hyper owns its IO and does not look at it while an application works; [`Socket`] is shared, so that the connection
-//! can see a client leave without taking bytes out of the stream.
+//! can see a client leave without taking bytes out of the stream. Whether it is TCP, a Unix stream or TLS over either is
+//! nobody's business above.
 //!
 //! Invariant: reading, writing and watching happen in the connection's one task, so the single waker that Tokio keeps
 //! per direction is always that task's.
@@ -11,7 +12,7 @@ use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::{Duration, Instant};
 
 use socket2::SockRef;
@@ -21,6 +22,7 @@ use tokio::net::{TcpStream, UnixStream};
 use crate::forked;
 use crate::inspector::Inspector;
 use crate::pace::{Pace, PaceLimits};
+use crate::session::{Session, Wire};
 
 /// A connected stream of either family.
 #[derive(Debug)]
@@ -28,12 +30,21 @@ pub(crate) struct Socket {
     // Before the stream, so that it is given up first: a child must never close a number that means something new.
     _owned: forked::Claim,
     stream: Stream,
+    layer: Layer,
     // Whether the last bytes to be written were not taken. Only the connection's own task comes here, and below, but
     // hyper wants what it polls to be shareable.
     held_up: AtomicBool,
     pace: Mutex<Pace>,
     // Bytes since the client was waited for.
     written: AtomicUsize,
+}
+
+/// What is between the stream and who reads and writes.
+#[derive(Debug)]
+enum Layer {
+    None,
+    // As below.
+    Tls(Box<Mutex<Session>>),
 }
 
 #[derive(Debug)]
@@ -67,27 +78,34 @@ impl Socket {
     pub(crate) fn tcp(stream: TcpStream) -> Self {
         // A refusal of the option only costs latency.
         let _ = stream.set_nodelay(true);
-        Self {
-            _owned: forked::Claim::on(&stream),
-            stream: Stream::Tcp(stream),
-            held_up: AtomicBool::new(false),
-            pace: Mutex::new(Pace::new(PaceLimits::default())),
-            written: AtomicUsize::new(0),
-        }
+        Self::new(forked::Claim::on(&stream), Stream::Tcp(stream))
     }
 
     pub(crate) fn unix(stream: UnixStream) -> Self {
+        Self::new(forked::Claim::on(&stream), Stream::Unix(stream))
+    }
+
+    fn new(owned: forked::Claim, stream: Stream) -> Self {
         Self {
-            _owned: forked::Claim::on(&stream),
-            stream: Stream::Unix(stream),
+            _owned: owned,
+            stream,
+            layer: Layer::None,
             held_up: AtomicBool::new(false),
             pace: Mutex::new(Pace::new(PaceLimits::default())),
             written: AtomicUsize::new(0),
         }
     }
 
-    /// Looks whether the client has left, taking nothing out of the stream.
+    /// All that is read and written from now on goes through this session, whose handshake is over.
+    pub(crate) fn secure(&mut self, session: Session) {
+        self.layer = Layer::Tls(Box::new(Mutex::new(session)));
+    }
+
+    /// Looks whether the client has left, taking nothing from who reads next.
     pub(crate) fn poll_sight(&self, cx: &mut Context<'_>) -> Poll<Sight> {
+        if let Layer::Tls(session) = &self.layer {
+            return locked(session).poll_sight(&mut Wire { socket: self, cx });
+        }
         loop {
             if ready!(either!(self, stream => stream.poll_read_ready(cx))).is_err() {
                 return Poll::Ready(Sight::Broken);
@@ -106,6 +124,9 @@ impl Socket {
     pub(crate) fn close_will_reset(&self) {
         // Where it is refused the client sees a plain end, which is all that is left to do.
         let _ = either!(self, stream => SockRef::from(stream).set_linger(Some(Duration::ZERO)));
+        if let Layer::Tls(session) = &self.layer {
+            locked(session).will_not_end();
+        }
     }
 
     /// Says how slowly what is written may be read.
@@ -143,16 +164,38 @@ impl Socket {
 
     /// Writes what it can of the bytes.
     pub(crate) fn poll_say(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.poll_write_once(cx, &[IoSlice::new(bytes)])
+        self.poll_write(cx, &[IoSlice::new(bytes)])
     }
 
-    /// Says that nothing more comes.
-    pub(crate) fn end(&self) {
+    /// Says that nothing more comes, once the client can have all that was written.
+    pub(crate) fn poll_end(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if let Layer::Tls(session) = &self.layer {
+            // A connection that is gone has ended.
+            let _ = ready!(locked(session).poll_end(&mut Wire { socket: self, cx }));
+        }
+        self.was_flushed();
+        self.end();
+        Poll::Ready(())
+    }
+
+    fn end(&self) {
         // A connection that is gone has ended.
         let _ = either!(self, stream => SockRef::from(stream).shutdown(std::net::Shutdown::Write));
     }
 
     fn poll_read(&self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        match &self.layer {
+            Layer::None => self.poll_read_wire(cx, buffer),
+            Layer::Tls(session) => locked(session).poll_read(&mut Wire { socket: self, cx }, buffer),
+        }
+    }
+
+    /// Below TLS.
+    pub(crate) fn poll_read_wire(
+        &self,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let room = buffer.remaining();
         loop {
             ready!(either!(self, stream => stream.poll_read_ready(cx)))?;
@@ -178,6 +221,26 @@ impl Socket {
     }
 
     fn poll_write(&self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        match &self.layer {
+            Layer::None => self.poll_write_wire(cx, slices),
+            Layer::Tls(session) => locked(session).poll_write(&mut Wire { socket: self, cx }, slices),
+        }
+    }
+
+    fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if let Layer::Tls(session) = &self.layer {
+            ready!(locked(session).poll_flush(&mut Wire { socket: self, cx }))?;
+        }
+        self.was_flushed();
+        Poll::Ready(Ok(()))
+    }
+
+    /// Below TLS. A client that is waited for is looked after.
+    pub(crate) fn poll_write_wire(
+        &self,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
         let polled = self.poll_write_once(cx, slices);
         match &polled {
             Poll::Pending => {
@@ -212,6 +275,20 @@ impl Socket {
             }
         }
     }
+}
+
+impl Drop for Socket {
+    /// A client whose time is up is told that it was not cut off, if the socket takes that at once.
+    fn drop(&mut self) {
+        if let Layer::Tls(session) = &self.layer {
+            let mut cx = Context::from_waker(Waker::noop());
+            let _ = locked(session).poll_end(&mut Wire { socket: self, cx: &mut cx });
+        }
+    }
+}
+
+fn locked(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
+    session.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// One byte is enough to tell bytes from an end.
@@ -258,14 +335,12 @@ impl AsyncWrite for Io {
         true
     }
 
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.socket.was_flushed();
-        Poll::Ready(Ok(()))
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.socket.poll_flush(cx)
     }
 
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         // hyper would tell of a connection that is gone instead of why it ended.
-        self.socket.end();
-        Poll::Ready(Ok(()))
+        self.socket.poll_end(cx).map(Ok)
     }
 }

@@ -12,4 +12,5 @@ mod exchange;
 mod harness;
 mod refusals;
 mod shutdown;
+mod tls;
 mod upload;

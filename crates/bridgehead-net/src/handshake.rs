@@ -1,0 +1,111 @@
+//! How a connection becomes a secret: beside the accepting, a bounded number at once, each in its time.
+//!
+//! A client that says nothing holds a socket, and no place among those that are being answered.
+//!
+//! Invariant: after its time, or a moment after the worker began to drain, a handshake is over.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bridgehead_tls::{Credentials, Facts, Served};
+use rustls::ServerConnection;
+use rustls::server::{Accepted, AcceptedAlert, Acceptor};
+use tokio::sync::Semaphore;
+
+use crate::accept::Worker;
+use crate::connection::{self, FRESH_GRACE};
+use crate::peer::{Peer, Scheme};
+use crate::session::{Session, Wire, polled};
+use crate::shutdown::Stage;
+use crate::socket::{Sight, Socket};
+
+/// For a whole handshake, from the moment the client was let in.
+const TIME: Duration = Duration::from_secs(10);
+
+/// Handshakes at once: each costs some milliseconds of a processor, and tens of kilobytes.
+const AT_ONCE: usize = 1024;
+
+/// By what the clients of a listener are greeted.
+#[derive(Clone, Debug)]
+pub(crate) struct Doorway {
+    credentials: Arc<Credentials>,
+    places: Arc<Semaphore>,
+}
+
+impl Doorway {
+    pub(crate) fn new(credentials: Arc<Credentials>) -> Self {
+        Self { credentials, places: Arc::new(Semaphore::new(AT_ONCE)) }
+    }
+}
+
+/// Serves one client, if its handshake succeeds.
+pub(crate) async fn run(mut socket: Socket, peer: Peer, door: Doorway, worker: Worker) {
+    let greeted = {
+        let mut watch = worker.watch.clone();
+        let executor = worker.executor.clone();
+        let mut late = pin!(executor.sleep(TIME));
+        let mut drained = pin!(async {
+            watch.reached(Stage::Draining).await;
+            tokio::select! {
+                biased;
+                _ = watch.reached(Stage::Aborting) => {}
+                () = executor.sleep(FRESH_GRACE) => {}
+            }
+        });
+        tokio::select! {
+            biased;
+            greeted = greet(&socket, &door) => greeted,
+            () = late.as_mut() => return,
+            () = drained.as_mut() => return,
+        }
+    };
+    // Who fails here has been told by an alert, if it could be.
+    let Ok((session, facts)) = greeted else { return };
+    let peer = Peer { scheme: Scheme::Https, tls: Some(Arc::new(facts)), ..peer };
+    socket.secure(session);
+    connection::run(socket, Arc::new(peer), worker).await;
+}
+
+async fn greet(socket: &Socket, door: &Doorway) -> io::Result<(Session, Facts)> {
+    if poll_fn(|cx| socket.poll_sight(cx)).await != Sight::Bytes {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    let _place = door.places.acquire().await.map_err(io::Error::other)?;
+    let mut acceptor = Acceptor::default();
+    let accepted = poll_fn(|cx| poll_hello(&mut acceptor, socket, cx)).await?;
+    let set = door.credentials.current();
+    let served = set.choose(&accepted.client_hello());
+    let mut session = Session::new(answered(accepted, served, socket)?);
+    poll_fn(|cx| session.poll_handshake(&mut Wire { socket, cx })).await?;
+    let facts = Facts::of(session.connection(), served);
+    Ok((session, facts))
+}
+
+fn poll_hello(acceptor: &mut Acceptor, socket: &Socket, cx: &mut Context<'_>) -> Poll<io::Result<Accepted>> {
+    loop {
+        match acceptor.accept() {
+            Ok(Some(accepted)) => return Poll::Ready(Ok(accepted)),
+            Ok(None) => {}
+            Err((error, alert)) => return Poll::Ready(Err(refused(error, alert, socket))),
+        }
+        let count = ready!(polled(acceptor.read_tls(&mut Wire { socket, cx })))?;
+        if count == 0 {
+            return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
+        }
+    }
+}
+
+fn answered(accepted: Accepted, served: &Served, socket: &Socket) -> io::Result<ServerConnection> {
+    accepted.into_connection(served.config()).map_err(|(error, alert)| refused(error, alert, socket))
+}
+
+/// Says why, if the socket takes it at once.
+fn refused(error: rustls::Error, mut alert: AcceptedAlert, socket: &Socket) -> io::Error {
+    let mut cx = Context::from_waker(std::task::Waker::noop());
+    let _ = alert.write_all(&mut Wire { socket, cx: &mut cx });
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}

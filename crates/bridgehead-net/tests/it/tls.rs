@@ -1,0 +1,183 @@
+//! The same bytes, through TLS: what a layer between a socket and hyper could hold back, lose or cut off.
+
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use bridgehead_asgi::More;
+use bridgehead_net::{Config, Listener, Ownership, Reception, Room, Scheme};
+use bridgehead_tls::{
+    Clients, Credentials, Demand, Policy, SelfSigned, Settings, Source, Version, self_signed,
+};
+use bytes::Bytes;
+use rustls::RootCertStore;
+use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use crate::harness::{Client, GET, LONG, SHORT, Site, TOKEN, head, listener, plain, within};
+
+/// A site whose clients speak TLS.
+struct Secured {
+    site: Site,
+    connector: TlsConnector,
+}
+
+impl Secured {
+    fn open(config: Config, versions: &[Version]) -> Self {
+        let made = self_signed(vec!["localhost".to_owned()]).expect("a certificate");
+        let credentials = Credentials::load(Settings {
+            identities: vec![Source::Made(made.clone())],
+            clients: Clients { demand: Demand::None, authorities: None, revocations: Vec::new() },
+            policy: Policy { versions: versions.to_vec(), ciphers: None },
+            protocols: vec![b"http/1.1".to_vec()],
+        });
+        let listener = listener();
+        let address: SocketAddr = listener.local_addr().expect("an address");
+        let listener = Listener::new(OwnedFd::from(listener), Ownership::Ours).expect("a listener");
+        let listener = listener.secured(Arc::new(credentials.expect("they fit")));
+        Self { site: Site::with(address, listener, config), connector: connector(&made) }
+    }
+
+    async fn connect(&self) -> Client<TlsStream<TcpStream>> {
+        let stream = within(TcpStream::connect(self.site.address)).await.expect("the site listens");
+        let name = "localhost".try_into().expect("a name");
+        Client::new(within(self.connector.connect(name, stream)).await.expect("a handshake"))
+    }
+}
+
+fn connector(made: &SelfSigned) -> TlsConnector {
+    let mut roots = RootCertStore::empty();
+    roots
+        .add(CertificateDer::from_pem_slice(made.certificate.as_bytes()).expect("PEM"))
+        .expect("an authority");
+    let config = rustls::ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    TlsConnector::from(Arc::new(config))
+}
+
+const BOTH: [Version; 2] = [Version::Tls12, Version::Tls13];
+
+#[tokio::test]
+async fn requests_follow_each_other_and_tell_of_their_handshake() {
+    for (version, number) in [(Version::Tls12, 0x0303), (Version::Tls13, 0x0304)] {
+        let secured = Secured::open(plain(LONG), &[version]);
+        let mut client = secured.connect().await;
+        for _ in 0..2 {
+            client.send(GET).await;
+            let asked = secured.site.next().await;
+            assert_eq!(asked.peer.scheme, Scheme::Https);
+            let facts = asked.peer.tls.as_ref().expect("a handshake");
+            assert_eq!((facts.version, facts.client_chain.len()), (number, 0));
+            assert!(facts.server_cert.starts_with("-----BEGIN CERTIFICATE-----\n"));
+            let _ = asked.half.finish(head(200, &[]), Bytes::from("body"));
+            assert_eq!(client.answer().await.body, b"body");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_larger_than_every_buffer_passes_both_ways() {
+    const SIZE: usize = 3_000_000;
+    let secured = Secured::open(plain(LONG), &BOTH);
+    let client = secured.connect().await;
+    let (mut reads, mut writes) = tokio::io::split(client.stream);
+    let sent = tokio::spawn(async move {
+        let head = format!("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: {SIZE}\r\n\r\n");
+        writes.write_all(head.as_bytes()).await.expect("the server reads");
+        writes.write_all(&vec![b'x'; SIZE]).await.expect("the server reads");
+        writes
+    });
+    let asked = secured.site.next().await;
+    let mut count = 0;
+    loop {
+        match asked.half.receive(TOKEN) {
+            Reception::Chunk(chunk, More::Follows) => count += chunk.len(),
+            Reception::Chunk(chunk, More::Ends) => break count += chunk.len(),
+            Reception::Nothing => secured.site.told(TOKEN).await,
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(count, SIZE);
+    let _writes = within(sent).await.expect("it was sent");
+    let _ = asked.half.finish(head(200, &[]), Bytes::from(vec![b'y'; SIZE]));
+    let mut answer = Client::new(tokio::io::join(&mut reads, tokio::io::sink()));
+    let answer = answer.answer().await;
+    assert_eq!((answer.status, answer.body.len()), (200, SIZE));
+}
+
+#[tokio::test]
+async fn a_client_that_sends_no_more_is_answered_and_hears_of_the_end() {
+    let secured = Secured::open(plain(LONG), &BOTH);
+    let mut client = secured.connect().await;
+    client.send(GET).await;
+    let asked = secured.site.next().await;
+    assert_eq!(asked.half.watch(TOKEN), Reception::Nothing);
+    client.half_close().await;
+    secured.site.told(TOKEN).await;
+    assert_eq!(asked.half.start(head(200, &[])), Room::Free);
+    let _ = asked.half.write(Bytes::from("body"), More::Ends);
+    asked.half.push_out();
+    assert_eq!(client.answer().await.body, b"body");
+    // An end without `close_notify` would be an error.
+    client.assert_closed().await;
+}
+
+#[tokio::test]
+async fn a_client_that_is_closed_by_its_time_hears_of_the_end() {
+    let secured = Secured::open(plain(SHORT), &BOTH);
+    secured.connect().await.assert_closed().await;
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_is_seen_while_its_answer_is_made() {
+    let secured = Secured::open(plain(LONG), &BOTH);
+    let mut client = secured.connect().await;
+    client.send(GET).await;
+    let asked = secured.site.next().await;
+    assert_eq!(asked.half.watch(TOKEN), Reception::Nothing);
+    Client::new(client.stream.into_inner().0).reset();
+    secured.site.told(TOKEN).await;
+    assert!(asked.half.is_gone());
+}
+
+#[tokio::test]
+async fn a_body_that_is_cut_off_is_no_body() {
+    let secured = Secured::open(plain(LONG), &BOTH);
+    let mut client = secured.connect().await;
+    client.send(b"POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 8\r\n\r\nhalf").await;
+    let asked = secured.site.next().await;
+    assert_eq!(asked.half.receive(TOKEN), Reception::Chunk(Bytes::from("half"), More::Follows));
+    assert_eq!(asked.half.receive(TOKEN), Reception::Nothing);
+    // Without `close_notify`.
+    let mut stream = client.stream.into_inner().0;
+    stream.shutdown().await.expect("the connection is there");
+    secured.site.told(TOKEN).await;
+    assert!(asked.half.is_cut_off());
+}
+
+#[tokio::test]
+async fn what_is_no_handshake_is_closed_and_holds_up_nobody() {
+    let secured = Secured::open(plain(LONG), &BOTH);
+    let mut silent = Vec::new();
+    for _ in 0..50 {
+        silent.push(secured.site.connect().await);
+    }
+    let mut garbage = secured.site.connect().await;
+    garbage.send(&[0x17; 1024]).await;
+    let mut client = secured.connect().await;
+    client.send(GET).await;
+    let _ = secured.site.next().await.half.finish(head(204, &[]), Bytes::new());
+    assert_eq!(client.head().await.status, 204);
+    // An alert, and the end.
+    let (alert, _) = garbage.rest().await;
+    assert!(alert.is_empty() || alert[0] == 0x15, "{alert:?}");
+    assert!(secured.site.is_quiet().await);
+}
