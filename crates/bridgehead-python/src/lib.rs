@@ -21,6 +21,7 @@ mod http;
 mod http_file;
 mod http_state;
 mod inbox;
+mod kept;
 mod lent;
 mod lifespan;
 mod load;

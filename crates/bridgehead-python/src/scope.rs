@@ -5,13 +5,14 @@
 //! Invariant: nothing in a scope is shared with another request but immutable objects.
 
 use bridgehead_asgi::{Fate, decode_path, http_version};
-use bridgehead_net::{Address, Peer, RequestHead, Scheme, Trace};
+use bridgehead_net::{Peer, RequestHead, Scheme, Trace};
 use http::Version;
 use http::header::{HOST, HeaderMap, HeaderName, HeaderValue, TE};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString};
+use pyo3::types::{PyBytes, PyDict, PyList};
 
+use crate::kept::{Addresses, HeaderNames, method};
 use crate::names;
 
 /// What all scopes of a worker have in common.
@@ -22,6 +23,8 @@ pub(crate) struct Template {
     /// The lifespan's state, once there is one: copied for each request, shallowly.
     state: Option<Py<PyDict>>,
     extensions: Extensions,
+    addresses: Addresses,
+    header_names: HeaderNames,
 }
 
 /// What a worker offers beyond ASGI's own messages.
@@ -74,9 +77,27 @@ impl Template {
         asgi.set_item("spec_version", bridgehead_asgi::SPEC_VERSION)?;
         let scope = PyDict::new(py);
         scope.set_item(names::kind(py), "http")?;
-        scope.set_item("scheme", Scheme::Http.as_str())?;
-        scope.set_item("root_path", &root_path)?;
-        Ok(Self { scope: scope.unbind(), asgi: asgi.unbind(), root_path, state, extensions })
+        // Each has its place in the copies, which then need not grow.
+        scope.set_item(names::asgi(py), py.None())?;
+        scope.set_item(names::http_version(py), intern!(py, "1.1"))?;
+        scope.set_item(names::method(py), py.None())?;
+        scope.set_item(intern!(py, "scheme"), Scheme::Http.as_str())?;
+        scope.set_item(names::path(py), py.None())?;
+        scope.set_item(names::raw_path(py), py.None())?;
+        scope.set_item(names::query_string(py), py.None())?;
+        scope.set_item(intern!(py, "root_path"), &root_path)?;
+        for key in [names::headers(py), names::client(py), names::server(py), intern!(py, "extensions")] {
+            scope.set_item(key, py.None())?;
+        }
+        Ok(Self {
+            scope: scope.unbind(),
+            asgi: asgi.unbind(),
+            root_path,
+            state,
+            extensions,
+            addresses: Addresses::new(),
+            header_names: HeaderNames::new(py),
+        })
     }
 
     pub(crate) fn offers_paths(&self) -> bool {
@@ -93,15 +114,17 @@ impl Template {
     ) -> PyResult<Bound<'py, PyDict>> {
         let scope = self.scope.bind(py).copy()?;
         scope.set_item(names::asgi(py), self.asgi.bind(py).copy()?)?;
-        scope.set_item(names::http_version(py), http_version(head.version))?;
-        scope.set_item(names::method(py), head.method.as_str())?;
+        if head.version != Version::HTTP_11 {
+            scope.set_item(names::http_version(py), http_version(head.version))?;
+        }
+        scope.set_item(names::method(py), method(py, &head.method))?;
         self.set_target(&scope, head)?;
-        scope.set_item(names::headers(py), headers(py, head)?)?;
+        scope.set_item(names::headers(py), self.headers(py, head)?)?;
         if peer.scheme != Scheme::Http {
             scope.set_item(intern!(py, "scheme"), peer.scheme.as_str())?;
         }
-        scope.set_item(names::client(py), address(py, &peer.client)?)?;
-        scope.set_item(names::server(py), address(py, &peer.server)?)?;
+        scope.set_item(names::client(py), self.addresses.object(py, &peer.client)?)?;
+        scope.set_item(names::server(py), self.addresses.object(py, &peer.server)?)?;
         scope.set_item(intern!(py, "extensions"), self.extensions.to_dict(py, trailers)?)?;
         let mut state = self.state.as_ref().map(|state| state.bind(py).copy()).transpose()?;
         if let Some(trace) = &head.trace {
@@ -130,6 +153,30 @@ impl Template {
         let query = head.target.query().unwrap_or_default();
         scope.set_item(names::query_string(py), PyBytes::new(py, query.as_bytes()))
     }
+
+    /// Names are lower-case, values and their order as they came. The host of an absolute target takes the Host header's
+    /// place, as RFC 9112 section 3.2.2 asks.
+    fn headers<'py>(&self, py: Python<'py>, head: &RequestHead) -> PyResult<Bound<'py, PyList>> {
+        let host = head.target.authority().map(http::uri::Authority::as_str);
+        let pair = |(name, value): (&HeaderName, &HeaderValue)| {
+            let value = match host {
+                Some(host) if name == HOST => host.as_bytes(),
+                _ => value.as_bytes(),
+            };
+            (self.header_names.object(py, name), PyBytes::new(py, value))
+        };
+        let list = if head.headers.len() == head.headers.keys_len() {
+            PyList::new(py, head.headers.iter().map(pair))?
+        } else {
+            PyList::new(py, as_received(&head.headers).into_iter().map(pair))?
+        };
+        if let Some(host) = host
+            && !head.headers.contains_key(HOST)
+        {
+            list.insert(0, (PyBytes::new(py, b"host"), PyBytes::new(py, host.as_bytes())))?;
+        }
+        Ok(list)
+    }
 }
 
 /// A state that says what the request is called.
@@ -146,46 +193,10 @@ fn named<'py>(
     Ok(state)
 }
 
-/// Names are lower-case, values and their order as they came. The host of an absolute target takes the Host header's
-/// place, as RFC 9112 section 3.2.2 asks.
-fn headers<'py>(py: Python<'py>, head: &RequestHead) -> PyResult<Bound<'py, PyList>> {
-    let host = head.target.authority().map(http::uri::Authority::as_str);
-    let pair = |(name, value): (&HeaderName, &HeaderValue)| {
-        let value = match host {
-            Some(host) if name == HOST => host.as_bytes(),
-            _ => value.as_bytes(),
-        };
-        (PyBytes::new(py, name.as_str().as_bytes()), PyBytes::new(py, value))
-    };
-    let list = if head.headers.len() == head.headers.keys_len() {
-        PyList::new(py, head.headers.iter().map(pair))?
-    } else {
-        PyList::new(py, as_received(&head.headers).into_iter().map(pair))?
-    };
-    if let Some(host) = host
-        && !head.headers.contains_key(HOST)
-    {
-        list.insert(0, (PyBytes::new(py, b"host"), PyBytes::new(py, host.as_bytes())))?;
-    }
-    Ok(list)
-}
-
 /// A map keeps the values of one name together. Those of one head lie in one buffer, so where they lie tells how they
 /// came.
 fn as_received(headers: &HeaderMap) -> Vec<(&HeaderName, &HeaderValue)> {
     let mut pairs: Vec<_> = headers.iter().collect();
     pairs.sort_by_key(|(_, value)| value.as_bytes().as_ptr());
     pairs
-}
-
-/// `(host, port)`, `(path, None)` for our end of a Unix socket, `None` for a client without a name.
-fn address<'py>(py: Python<'py>, address: &Address) -> PyResult<Bound<'py, PyAny>> {
-    Ok(match address {
-        Address::Inet(address) => {
-            (PyString::new(py, &address.ip().to_string()), address.port()).into_pyobject(py)?.into_any()
-        }
-        Address::Forwarded { host, port } => (host, port).into_pyobject(py)?.into_any(),
-        Address::Unix(Some(path)) => (path, py.None()).into_pyobject(py)?.into_any(),
-        Address::Unix(None) => py.None().into_bound(py),
-    })
 }
