@@ -97,6 +97,20 @@ def test_a_client_that_stops_reading_is_cut_off(server: Server) -> None:
             client.read_response()
 
 
+@pytest.mark.soak
+@pytest.mark.parametrize("rate", [200_000, 20_000])
+def test_a_client_that_reads_slowly_and_never_stops_is_waited_for(loop: str, rate: int) -> None:
+    with (
+        Server("wire_app:app", "--loop", loop, "--timeout-write", "5") as server,
+        server.connect() as client,
+    ):
+        client.send(request("/chunks?count=10000&size=10000"))
+        until = time.monotonic() + 40
+        while time.monotonic() < until:
+            assert client.socket.recv(rate // 10)
+            time.sleep(0.1)
+
+
 def test_a_client_that_pauses_and_goes_on_gets_everything(server: Server) -> None:
     with server.connect() as client:
         for _ in range(3):

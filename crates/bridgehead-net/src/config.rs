@@ -2,6 +2,7 @@
 //!
 //! Defaults live in `python/bridgehead/config.py`, once.
 
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
@@ -33,7 +34,12 @@ pub struct Config {
     pub proxies: Option<Proxies>,
     /// Gives each request an id, if that is wanted.
     pub request_ids: Option<RequestIds>,
+    /// Asks the system how far a client has read.
+    pub unconfirmed: Unconfirmed,
 }
+
+/// How many bytes of a socket the other side's system has not confirmed yet, where ours tells.
+pub type Unconfirmed = fn(BorrowedFd<'_>) -> Option<u64>;
 
 /// What is said of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

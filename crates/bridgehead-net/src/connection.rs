@@ -345,8 +345,13 @@ impl Line {
     }
 
     /// A client that reads too slowly loses its connection, and must not take what it got for the whole.
-    fn poll_stall(&self, timer: Pin<&mut Sleep>, cx: &mut Context<'_>) -> Poll<Event> {
-        ready!(poll_deadline(timer, self.socket.stalls_at(), cx));
+    fn poll_stall(&self, mut timer: Pin<&mut Sleep>, cx: &mut Context<'_>) -> Poll<Event> {
+        loop {
+            ready!(poll_deadline(timer.as_mut(), self.socket.looked_at(), cx));
+            if self.socket.is_stalled(self.config.unconfirmed) {
+                break;
+            }
+        }
         self.socket.close_will_reset();
         Poll::Ready(Event::Over)
     }

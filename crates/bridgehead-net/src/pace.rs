@@ -40,17 +40,26 @@ impl Pace {
 
     /// The client is waited for from now on, if it was not.
     pub(crate) fn wait(&mut self) {
+        self.wait_from(Instant::now());
+    }
+
+    /// The same, if this is now.
+    pub(crate) fn wait_from(&mut self, now: Instant) {
         if self.wait.is_none() {
-            let now = Instant::now();
             self.wait = Some(Wait { since: now, progress: now });
         }
     }
 
     /// So many bytes came, or went.
     pub(crate) fn progress(&mut self, bytes: usize) {
-        self.bytes += bytes as u64;
+        self.progress_at(bytes as u64, Instant::now());
+    }
+
+    /// The same, if this is now.
+    pub(crate) fn progress_at(&mut self, bytes: u64, now: Instant) {
+        self.bytes += bytes;
         if let Some(wait) = &mut self.wait {
-            wait.progress = Instant::now();
+            wait.progress = now;
         }
     }
 

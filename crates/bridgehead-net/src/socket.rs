@@ -9,8 +9,9 @@
 
 use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
+use std::os::fd::AsFd;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::{Duration, Instant};
@@ -19,9 +20,11 @@ use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
+use crate::config::Unconfirmed;
 use crate::forked;
 use crate::inspector::Inspector;
-use crate::pace::{Pace, PaceLimits};
+use crate::pace::PaceLimits;
+use crate::reading::Reading;
 use crate::session::{Session, Wire};
 
 /// A connected stream of either family.
@@ -34,9 +37,9 @@ pub(crate) struct Socket {
     // Whether the last bytes to be written were not taken. Only the connection's own task comes here, and below, but
     // hyper wants what it polls to be shareable.
     held_up: AtomicBool,
-    pace: Mutex<Pace>,
-    // Bytes since the client was waited for.
-    written: AtomicUsize,
+    reading: Mutex<Reading>,
+    // Bytes that the system has taken.
+    written: AtomicU64,
 }
 
 /// What is between the stream and who reads and writes.
@@ -91,8 +94,8 @@ impl Socket {
             stream,
             layer: Layer::None,
             held_up: AtomicBool::new(false),
-            pace: Mutex::new(Pace::new(PaceLimits::default())),
-            written: AtomicUsize::new(0),
+            reading: Mutex::new(Reading::new(PaceLimits::default())),
+            written: AtomicU64::new(0),
         }
     }
 
@@ -131,7 +134,7 @@ impl Socket {
 
     /// Says how slowly what is written may be read.
     pub(crate) fn set_pace(&mut self, limits: PaceLimits) {
-        self.pace = Mutex::new(Pace::new(limits));
+        self.reading = Mutex::new(Reading::new(limits));
     }
 
     /// Whether the last bytes to be written were not taken: the client reads more slowly than we write.
@@ -139,13 +142,20 @@ impl Socket {
         self.held_up.load(Ordering::Relaxed)
     }
 
-    /// When a client that bytes wait for has read too slowly.
-    pub(crate) fn stalls_at(&self) -> Option<Instant> {
-        if self.is_held_up() { self.pace().deadline() } else { None }
+    /// When a client that bytes wait for is to be looked at, since it may have read too slowly.
+    pub(crate) fn looked_at(&self) -> Option<Instant> {
+        if self.is_held_up() { self.reading().deadline() } else { None }
     }
 
-    fn pace(&self) -> MutexGuard<'_, Pace> {
-        self.pace.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Whether it has.
+    pub(crate) fn is_stalled(&self, unconfirmed: Unconfirmed) -> bool {
+        let left = either!(self, stream => unconfirmed(stream.as_fd())).unwrap_or_default();
+        let confirmed = self.written.load(Ordering::Relaxed).saturating_sub(left);
+        self.is_held_up() && self.reading().has_failed(confirmed, Instant::now())
+    }
+
+    fn reading(&self) -> MutexGuard<'_, Reading> {
+        self.reading.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes what has come and forgets it. Ready at the end of the stream, or when it is broken.
@@ -245,14 +255,11 @@ impl Socket {
         match &polled {
             Poll::Pending => {
                 if !self.held_up.swap(true, Ordering::Relaxed) {
-                    let mut pace = self.pace();
-                    pace.progress(self.written.swap(0, Ordering::Relaxed));
-                    pace.wait();
+                    self.reading().wait(Instant::now());
                 }
             }
-            Poll::Ready(Ok(count)) if self.is_held_up() => self.pace().progress(*count),
             Poll::Ready(Ok(count)) => {
-                self.written.fetch_add(*count, Ordering::Relaxed);
+                self.written.fetch_add(*count as u64, Ordering::Relaxed);
             }
             Poll::Ready(Err(_)) => {}
         }
@@ -262,7 +269,7 @@ impl Socket {
     /// Everything that was to be written has been taken.
     fn was_flushed(&self) {
         if self.held_up.swap(false, Ordering::Relaxed) {
-            self.pace().rest();
+            self.reading().rest();
         }
     }
 

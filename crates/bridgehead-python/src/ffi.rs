@@ -4,7 +4,7 @@
 
 #![allow(unsafe_code)]
 
-use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::{io, mem, ptr};
 
 use pyo3::prelude::*;
@@ -113,6 +113,34 @@ pub(crate) fn duplicate(descriptor: RawFd) -> io::Result<OwnedFd> {
 pub(crate) fn watch(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an `OwnedFd` names the same open file for as long as it lives, and the `AsyncFd` owns it.
     Ok(unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) }?)
+}
+
+/// How many bytes of a socket the other side's system has not confirmed yet.
+#[cfg(target_os = "linux")]
+pub(crate) fn unconfirmed(socket: BorrowedFd<'_>) -> Option<u64> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: the descriptor is open, and SIOCOUTQ, which has this number, writes an int through a pointer that is valid.
+    let told = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    if told == 0 { u64::try_from(bytes).ok() } else { None }
+}
+
+/// How many bytes of a socket the other side's system has not confirmed yet.
+#[cfg(target_vendor = "apple")]
+pub(crate) fn unconfirmed(socket: BorrowedFd<'_>) -> Option<u64> {
+    let mut bytes: libc::c_int = 0;
+    let mut size = mem::size_of_val(&bytes) as libc::socklen_t;
+    let value = (&raw mut bytes).cast();
+    // SAFETY: the descriptor is open, the value is valid for as many bytes as the size says, and so is the size.
+    let told = unsafe {
+        libc::getsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_NWRITE, value, &raw mut size)
+    };
+    if told == 0 { u64::try_from(bytes).ok() } else { None }
+}
+
+/// Other systems do not say.
+#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+pub(crate) fn unconfirmed(_: BorrowedFd<'_>) -> Option<u64> {
+    None
 }
 
 /// Closes a descriptor in a forked child, where whatever owns it will never run.

@@ -268,6 +268,7 @@ fn config(options: &Options, logs: Wiring) -> PyResult<Config> {
         connections: logs.connections,
         proxies: options.proxies.as_ref().map(Proxies::read),
         request_ids: logs.request_ids,
+        unconfirmed: ffi::unconfirmed,
     })
 }
 

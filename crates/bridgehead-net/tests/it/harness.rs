@@ -75,6 +75,7 @@ pub(crate) fn plain(keep_alive: Duration) -> Config {
         connections: Connections::Silent,
         proxies: None,
         request_ids: None,
+        unconfirmed: |_| None,
     }
 }
 
