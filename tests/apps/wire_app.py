@@ -213,6 +213,16 @@ async def send_until_cut_off(scope: Scope, receive: Receive, send: Send) -> None
         raise
 
 
+@routes.at("declared-until-gone")
+async def send_all_that_is_declared_and_wait_for_the_end(scope: Scope, receive: Receive, send: Send) -> None:
+    size = int(option(scope, "size"))
+    await start(send, (b"content-length", str(size).encode()))
+    await more(send, b"d" * size)
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    routes.note(option(scope, "name"), "gone")
+
+
 @routes.at("until-gone")
 async def send_a_piece_and_wait_for_the_end(scope: Scope, receive: Receive, send: Send) -> None:
     await start(send)

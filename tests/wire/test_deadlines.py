@@ -97,6 +97,14 @@ def test_a_client_that_stops_reading_is_cut_off(server: Server) -> None:
             client.read_response()
 
 
+def test_a_client_that_stops_reading_is_cut_off_though_all_that_is_declared_was_sent(server: Server) -> None:
+    with server.connect(receive_buffer=4096) as client:
+        client.send(request("/declared-until-gone?name=declared&size=16000000"))
+        assert server.note("declared") == "gone"
+        with pytest.raises(ClosedError):
+            client.read_response()
+
+
 @pytest.mark.soak
 @pytest.mark.parametrize("rate", [200_000, 20_000])
 def test_a_client_that_reads_slowly_and_never_stops_is_waited_for(loop: str, rate: int) -> None:

@@ -42,7 +42,7 @@ use crate::request_id::Trace;
 use crate::service;
 use crate::shutdown::Stage;
 use crate::socket::{Io, Sight, Socket};
-use crate::timers::Sleep;
+use crate::timers::{Sleep, poll_deadline};
 use crate::told::Told;
 use crate::turn::Turn;
 
@@ -280,7 +280,11 @@ impl Line {
                 Poll::Pending => match self.socket.poll_sight(cx) {
                     // It has all there is, and sends no more.
                     Poll::Ready(Sight::Broken | Sight::Closed) => Poll::Ready(Event::Over),
-                    Poll::Ready(Sight::Bytes) | Poll::Pending => Poll::Pending,
+                    // Of what was declared last, hyper may still have some.
+                    Poll::Ready(Sight::Bytes) | Poll::Pending => {
+                        drop(phase);
+                        self.poll_stall(timer, cx)
+                    }
                 },
                 Poll::Ready(After::Close) => {
                     *phase = Phase::Closing;
@@ -382,22 +386,5 @@ impl Line {
         } else {
             driver_turn(executor).await;
         }
-    }
-}
-
-/// One timer for the whole connection, moved on only when it fires: a request that comes in one piece costs it nothing.
-fn poll_deadline(mut timer: Pin<&mut Sleep>, deadline: Option<Instant>, cx: &mut Context<'_>) -> Poll<()> {
-    let Some(deadline) = deadline else { return Poll::Pending };
-    if timer.deadline() > deadline {
-        timer.as_mut().reset(deadline);
-    }
-    loop {
-        if timer.as_mut().poll(cx).is_pending() {
-            return Poll::Pending;
-        }
-        if Instant::now() >= deadline {
-            return Poll::Ready(());
-        }
-        timer.as_mut().reset(deadline);
     }
 }

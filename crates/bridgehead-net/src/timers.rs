@@ -139,6 +139,27 @@ impl fmt::Debug for Sleep {
     }
 }
 
+/// Whether a deadline has passed, by a timer that is moved on only when it fires: who moves the deadline pays nothing.
+pub(crate) fn poll_deadline(
+    mut timer: Pin<&mut Sleep>,
+    deadline: Option<Instant>,
+    cx: &mut Context<'_>,
+) -> Poll<()> {
+    let Some(deadline) = deadline else { return Poll::Pending };
+    if timer.deadline() > deadline {
+        timer.as_mut().reset(deadline);
+    }
+    loop {
+        if timer.as_mut().poll(cx).is_pending() {
+            return Poll::Pending;
+        }
+        if Instant::now() >= deadline {
+            return Poll::Ready(());
+        }
+        timer.as_mut().reset(deadline);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
