@@ -103,12 +103,16 @@ format: environment ## write the format that `make check` wants
 wheel: environment ## the optimised wheel (LTO) for the default Python, into dist/
 	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(VENV)/bin/maturin build --release --locked --interpreter $(PYO3_PYTHON) --out dist
 
-.PHONY: bench bench-quick bench-environment
+.PHONY: bench bench-quick bench-guard bench-environment
 bench: bench-environment ## the yardstick: every peer, every workload, in 25 minutes (ARGS=…), into target/bench.md
 	.venv-peers/bin/python loadtests/compare.py --output target/bench.md $(ARGS)
 
 bench-quick: bench-environment ## two peers, five workloads, in two minutes
 	.venv-peers/bin/python loadtests/compare.py --quick --rounds 3 --output target/bench-quick.md $(ARGS)
+
+bench-guard: build ## no request takes more instructions than loadtests/instructions.json has (ARGS=--store writes it)
+	@command -v valgrind callgrind_control >/dev/null || { echo "valgrind is missing: apt-get install valgrind" >&2; exit 1; }
+	$(VENV)/bin/python loadtests/instructions.py $(ARGS)
 
 # The release, and hyper alone.
 bench-environment: wheel

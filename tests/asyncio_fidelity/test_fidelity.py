@@ -41,7 +41,8 @@ class Served:
         self.loop = "uvloop" if "uvloop" in loop else "asyncio"
         self.by_rust = loop.endswith("-rust")
         self.plain = accounts_of_plain(self.loop)
-        self._server = Server("fidelity.app:app", "--loop", loop, cwd=HERE)
+        # The clients hold their bodies back for as long as a case takes, on however slow a machine.
+        self._server = Server("fidelity.app:app", "--loop", loop, "--timeout-body", "0", cwd=HERE)
         self._together: dict[str, Accounts] = {}
 
     def __enter__(self) -> Served:
