@@ -7,7 +7,7 @@ Those of clients are enforced by Rust, which reads them off a `Config`; 0 is non
 
 from dataclasses import dataclass
 
-from bridgehead.options import option, whole
+from bridgehead.options import Shape, option, switch, whole
 from bridgehead.quantities import Bytes, seconds, size, some
 
 _NEW = "new: uvicorn has no such option"
@@ -48,6 +48,14 @@ class Bounds:
         group="Timeouts",
         help="the longest time without progress of a client that reads an answer; 0: no end",
         differs=_NEW + ", and waits for ever",
+    )
+    timeout_request: float = option(
+        0.0,
+        read=seconds,
+        metavar="TIME",
+        group="Timeouts",
+        help="cancel a handler that has not answered in full for so long; 0: never",
+        differs=_NEW,
     )
     timeout_queue: float = option(
         1.0,
@@ -103,6 +111,14 @@ class Bounds:
         metavar="NUMBER",
         group="Limits",
         help="the most requests that wait for others to end; beyond it, and without it (0): 503",
+        differs=_NEW,
+    )
+    cancel_on_disconnect: bool = option(
+        False,
+        read=switch,
+        shape=Shape.SWITCH,
+        group="Limits",
+        help="cancel a handler when its client goes before the answer is complete, or sends no more",
         differs=_NEW,
     )
     limit_target: Bytes = option(

@@ -23,6 +23,10 @@ pub trait App: Send + Sync + 'static {
     /// What the holder of `token` parked for may have come: body to read, or the client left.
     fn progress(&self, token: Token);
 
+    /// The request that `token` was named for in [`AppHalf::known_as`] is to be cancelled: whoever asks
+    /// [`AppHalf::is_cancelled`] finds it so.
+    fn cancel(&self, _token: Token) {}
+
     /// Something that its operator wants to read; asked for by [`crate::Config`], and of no use to who asked for nothing.
     fn report(&self, _report: Report) {}
 }

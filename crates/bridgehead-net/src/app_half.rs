@@ -212,6 +212,20 @@ impl AppHalf {
         matches!(self.0.lock().upload.flow, Flow::Broken | Flow::Refused(_))
     }
 
+    /// By what [`crate::App::cancel`] is to name the request. False when it was cancelled before.
+    #[must_use]
+    pub fn known_as(&self, token: Token) -> bool {
+        let mut state = self.0.lock();
+        state.oversight.token = Some(token);
+        !state.oversight.cancelled
+    }
+
+    /// Whether the request's handler is to end.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.lock().oversight.cancelled
+    }
+
     /// Whether nobody reads any more.
     #[must_use]
     pub fn is_gone(&self) -> bool {
@@ -222,7 +236,12 @@ impl AppHalf {
 impl Drop for AppHalf {
     fn drop(&mut self) {
         let mut state = self.0.lock();
+        let overseer = state.oversight.overseer.take();
+        // What comes now comes too late.
+        state.oversight.token = None;
         if state.download.flow != Flow::Open {
+            drop(state);
+            self.0.wake_if(overseer);
             return;
         }
         state.download.flow = Flow::Broken;
@@ -237,5 +256,6 @@ impl Drop for AppHalf {
         let waker = state.download.client.take();
         drop(state);
         self.0.wake_if(waker);
+        self.0.wake_if(overseer);
     }
 }

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use http_body::Frame;
 
 use crate::exchange::{After, Answer, Client, Flow, Shared};
+use crate::overseer::Overseer;
 use crate::refusal::Refusal;
 
 /// The network's half of the answer. Dropping it before the answer's end means that the client has gone.
@@ -27,7 +28,10 @@ impl ClientHalf {
     pub(crate) fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<Answer> {
         let mut state = self.0.lock();
         match state.download.answer.take() {
-            Some(answer) => Poll::Ready(answer),
+            Some(answer) => {
+                state.download.begun = true;
+                Poll::Ready(answer)
+            }
             None => {
                 state.download.client = Some(cx.waker().clone());
                 Poll::Pending
@@ -70,6 +74,16 @@ impl ClientHalf {
     /// The application never saw the request.
     pub(crate) fn refused(&self, refusal: Refusal) {
         self.0.lock().download.answer = Some(Answer::Refused(refusal));
+    }
+
+    /// Its handler is cancelled when its client has gone.
+    pub(crate) fn ends_with_client(&self) {
+        self.0.lock().oversight.ends_with_client = true;
+    }
+
+    /// For who looks at the time of the request.
+    pub(crate) fn overseer(&self) -> Overseer {
+        Overseer(Arc::clone(&self.0))
     }
 
     /// Whether so much of the request is left unread that its connection will be closed.
@@ -139,9 +153,10 @@ impl Witness {
         if state.client == Client::Present {
             state.client = Client::HalfClosed;
         }
-        let parked = state.unpark();
+        let (parked, cancelled) = (state.unpark(), state.cancel_with_client());
         drop(state);
         self.0.tell(parked);
+        self.0.cancel(cancelled);
     }
 
     /// How many bytes of the request's body have come.

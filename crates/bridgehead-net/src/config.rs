@@ -65,8 +65,21 @@ pub struct Limits {
     pub upload: PaceLimits,
     /// How slowly an answer may be read.
     pub download: PaceLimits,
+    /// How long the application may take for a request.
+    pub request_time: Option<Duration>,
+    /// What becomes of a request whose client has gone.
+    pub departures: Departures,
     /// How many requests may be with the application, and how others wait.
     pub admission: AdmissionLimits,
+}
+
+/// What becomes of a request whose client has gone before its answer was complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Departures {
+    /// Its application is told, when it asks.
+    Told,
+    /// It is cancelled.
+    Cancelled,
 }
 
 /// How large a head may be.

@@ -26,6 +26,7 @@ use http::HeaderMap;
 use crate::app::{App, Token};
 use crate::app_half::{AppHalf, Reception, Room};
 use crate::client_half::{ClientHalf, Witness};
+use crate::overseer::Oversight;
 use crate::refusal::Refusal;
 use crate::upload::{Begin, Uploader};
 
@@ -74,6 +75,7 @@ pub(crate) struct State {
     pub(crate) upload: Upload,
     pub(crate) download: Download,
     pub(crate) parked: Option<Token>,
+    pub(crate) oversight: Oversight,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,6 +127,8 @@ pub(crate) struct Upload {
 #[derive(Debug)]
 pub(crate) struct Download {
     pub(crate) answer: Option<Answer>,
+    /// Whether the answer was taken, so that its head has left.
+    pub(crate) begun: bool,
     pub(crate) chunks: VecDeque<Bytes>,
     pub(crate) size: usize,
     pub(crate) flow: Flow,
@@ -157,6 +161,7 @@ pub(crate) fn open(app: Arc<dyn App>, body: Flow) -> (ClientHalf, Uploader, AppH
             },
             download: Download {
                 answer: None,
+                begun: false,
                 chunks: VecDeque::new(),
                 size: 0,
                 flow: Flow::Open,
@@ -166,6 +171,7 @@ pub(crate) fn open(app: Arc<dyn App>, body: Flow) -> (ClientHalf, Uploader, AppH
                 room: Vec::new(),
             },
             parked: None,
+            oversight: Oversight::default(),
         }),
     });
     let uploader = Uploader(Arc::clone(&shared));
@@ -182,6 +188,7 @@ impl Shared {
     pub(crate) fn client_left(&self) {
         let mut state = self.lock();
         state.client = Client::Gone;
+        let cancelled = state.cancel_with_client();
         state.download.chunks.clear();
         state.download.size = 0;
         state.upload.chunks.clear();
@@ -189,6 +196,7 @@ impl Shared {
             (state.unpark(), std::mem::take(&mut state.download.room), state.upload.uploader.take());
         drop(state);
         self.tell(parked);
+        self.cancel(cancelled);
         room.into_iter().chain(uploader).for_each(Waker::wake);
     }
 
@@ -212,6 +220,13 @@ impl Shared {
     pub(crate) fn tell(&self, parked: Option<Token>) {
         if let Some(token) = parked {
             self.app.progress(token);
+        }
+    }
+
+    /// Has a handler cancelled, outside the lock.
+    pub(crate) fn cancel(&self, token: Option<Token>) {
+        if let Some(token) = token {
+            self.app.cancel(token);
         }
     }
 }

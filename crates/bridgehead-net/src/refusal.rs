@@ -39,6 +39,8 @@ pub(crate) enum Refusal {
     QueueFull,
     /// It has waited for that for too long.
     QueuedTooLong,
+    /// The application took longer than it may.
+    SlowAnswer,
     /// The application raised, or ended without an answer.
     ApplicationFailed,
 }
@@ -65,6 +67,7 @@ impl Refusal {
             Self::BadMethod | Self::UnknownCoding => StatusCode::NOT_IMPLEMENTED,
             Self::UnknownExpectation => StatusCode::EXPECTATION_FAILED,
             Self::Overloaded | Self::QueueFull | Self::QueuedTooLong => StatusCode::SERVICE_UNAVAILABLE,
+            Self::SlowAnswer => StatusCode::GATEWAY_TIMEOUT,
             Self::ApplicationFailed => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -98,13 +101,14 @@ impl Refusal {
             Self::QueuedTooLong => {
                 "Service Unavailable: too many requests are running, and none ended in time"
             }
+            Self::SlowAnswer => "Gateway Timeout: the application took too long",
             Self::ApplicationFailed => "Internal Server Error",
         }
     }
 
     /// Whether what follows on the connection can still be trusted.
     pub(crate) fn keeps_connection(self) -> bool {
-        self.is_overload() || self == Self::ApplicationFailed
+        self.is_overload() || matches!(self, Self::SlowAnswer | Self::ApplicationFailed)
     }
 
     /// Whether the same request may well be answered a moment later.

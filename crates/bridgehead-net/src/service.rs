@@ -18,7 +18,7 @@ use crate::accept::Worker;
 use crate::app::{Arrival, RequestHead};
 use crate::body::{AnswerBody, Framing};
 use crate::client_half::ClientHalf;
-use crate::config::Config;
+use crate::config::{Config, Departures};
 use crate::connection::Line;
 use crate::exchange::{self, After, Answer, Flow};
 use crate::refusal::Refusal;
@@ -61,6 +61,9 @@ async fn ask(
     let flow = if body.is_end_stream() { Flow::Complete } else { Flow::Open };
     let (client, uploader, half, witness) = exchange::open(Arc::clone(&worker.app), flow);
     turn.counts(&witness);
+    if worker.config.bounds.departures == Departures::Cancelled {
+        client.ends_with_client();
+    }
     turn.watched_by(witness);
     // The rest of its body waits in the client's socket meanwhile.
     let admitted = worker.admission.enter(|patience| worker.executor.sleep(patience)).await;
@@ -76,6 +79,9 @@ async fn ask(
     };
     match admitted {
         Ok(permit) => {
+            if let Some(time) = worker.config.bounds.request_time {
+                worker.executor.spawn(client.overseer().watch(time, worker.executor.clone()));
+            }
             let arrival = Box::new(Arrival { head, peer: Arc::clone(turn.peer()), half, permit });
             if let Err(arrival) = worker.app.dispatch(arrival) {
                 client.refused(Refusal::Overloaded);

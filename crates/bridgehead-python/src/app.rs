@@ -21,6 +21,10 @@ impl App for ToLoop {
         self.0.push(Event::Progress(token));
     }
 
+    fn cancel(&self, token: Token) {
+        self.0.push(Event::Cancel(token));
+    }
+
     fn report(&self, report: Report) {
         self.0.report(report);
     }

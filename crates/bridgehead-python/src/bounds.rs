@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bridgehead_net::{AdmissionLimits, HeadLimits, Limits, PaceLimits};
+use bridgehead_net::{AdmissionLimits, Departures, HeadLimits, Limits, PaceLimits};
 use pyo3::prelude::*;
 
 /// `bridgehead.bounds.Bounds`. Times are in seconds; 0 is none where a bound may be left out.
@@ -20,9 +20,16 @@ pub(crate) struct Bounds {
     limit_concurrency: usize,
     limit_queue: usize,
     timeout_queue: f64,
+    timeout_request: f64,
+    cancel_on_disconnect: bool,
 }
 
 impl Bounds {
+    /// Whether a request may be cancelled while the server goes on.
+    pub(crate) fn cancels_requests(&self) -> bool {
+        self.timeout_request > 0.0 || self.cancel_on_disconnect
+    }
+
     pub(crate) fn read(&self) -> PyResult<Limits> {
         let rate = (self.min_rate > 0).then(|| u32::try_from(self.min_rate).unwrap_or(u32::MAX));
         Ok(Limits {
@@ -36,6 +43,8 @@ impl Bounds {
             body: (self.limit_body > 0).then_some(self.limit_body),
             upload: PaceLimits { gap: time(self.timeout_body)?, rate },
             download: PaceLimits { gap: time(self.timeout_write)?, rate },
+            request_time: time(self.timeout_request)?,
+            departures: if self.cancel_on_disconnect { Departures::Cancelled } else { Departures::Told },
             admission: AdmissionLimits {
                 permits: (self.limit_concurrency > 0).then_some(self.limit_concurrency),
                 queue: self.limit_queue,

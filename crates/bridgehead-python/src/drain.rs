@@ -11,7 +11,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bridgehead_net::{Arrival, Executor, Token};
-use pyo3::intern;
 use pyo3::prelude::*;
 use slab::Slab;
 
@@ -73,13 +72,15 @@ pub(crate) struct Bridge {
     pub(crate) turns: AtomicU64,
     /// Requests are cancelled by us.
     pub(crate) cancels: AtomicBool,
+    /// Whether the network may want to cancel one.
+    pub(crate) cancellable: bool,
 }
 
 /// What the loop's side keeps between callbacks.
 #[derive(Default)]
 pub(crate) struct Books {
     /// `None` for a moment, while a request is being made.
-    requests: Slab<Option<Py<Http>>>,
+    pub(crate) requests: Slab<Option<Py<Http>>>,
     /// Requests that keep something back.
     held: Vec<Py<Http>>,
     flush: Flush,
@@ -115,7 +116,7 @@ impl Books {
 }
 
 impl Bridge {
-    fn books(&self) -> MutexGuard<'_, Books> {
+    pub(crate) fn books(&self) -> MutexGuard<'_, Books> {
         self.books.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -168,7 +169,11 @@ impl Bridge {
                 Event::Report(report) => logs::say(reports, report)?,
                 Event::Lost(count) => logs::say_lost(reports, count)?,
                 Event::Returned => self.lender.let_go(py),
-                Event::Arrived(_) | Event::Progress(_) | Event::Room(_) | Event::Finished => {}
+                Event::Arrived(_)
+                | Event::Progress(_)
+                | Event::Room(_)
+                | Event::Cancel(_)
+                | Event::Finished => {}
             }
         }
         Ok(())
@@ -177,19 +182,6 @@ impl Bridge {
     /// How many requests have not returned yet.
     pub(crate) fn running(&self) -> usize {
         self.books().requests.len()
-    }
-
-    /// Cancels whatever still runs.
-    pub(crate) fn cancel(&self, py: Python<'_>) -> PyResult<usize> {
-        self.cancels.store(true, Ordering::Relaxed);
-        let running: Vec<Py<Http>> =
-            self.books().requests.iter().filter_map(|(_, http)| Some(http.as_ref()?.clone_ref(py))).collect();
-        for http in &running {
-            if let Some(task) = http.get().task(py) {
-                task.call_method0(py, intern!(py, "cancel"))?;
-            }
-        }
-        Ok(running.len())
     }
 
     /// A request keeps something back; it leaves after the event that is being handled, or when the loop turns.
@@ -285,6 +277,7 @@ impl Bridge {
                 this.resume(py, token);
                 Ok(())
             }
+            Event::Cancel(token) => this.cancel_one(py, token),
             Event::Returned => {
                 this.lender.let_go(py);
                 Ok(())
@@ -298,7 +291,7 @@ impl Bridge {
         }
     }
 
-    fn request(&self, py: Python<'_>, Token(key): Token) -> Option<Py<Http>> {
+    pub(crate) fn request(&self, py: Python<'_>, Token(key): Token) -> Option<Py<Http>> {
         self.books().requests.get(key).and_then(|http| Some(http.as_ref()?.clone_ref(py)))
     }
 
@@ -316,6 +309,10 @@ impl Bridge {
         let trailers = trailers(&head);
         let scope = this.template.scope(py, &head, &peer, trailers)?;
         let key = this.books().requests.insert(None);
+        if this.cancellable && !half.known_as(Token(key)) {
+            // It was over before it began.
+            return this.forget(py, Token(key));
+        }
         let state = State::new(half, permit, &head.method, trailers);
         let http = Py::new(py, Http::new(slf.clone().unbind(), Token(key), state, head.trace.clone()))?;
         if let Some(place) = this.books().requests.get_mut(key) {

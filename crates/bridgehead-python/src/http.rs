@@ -84,6 +84,11 @@ impl Http {
         self.lock().task.as_ref().map(|task| task.clone_ref(py))
     }
 
+    /// Whether the network wants the request to end.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.lock().half.as_ref().is_some_and(AppHalf::is_cancelled)
+    }
+
     /// Who waits for what the network has just told of.
     pub(crate) fn take_waits(&self) -> Vec<Py<Wait>> {
         std::mem::take(&mut self.lock().waits)
@@ -316,10 +321,10 @@ impl Http {
         self.lock().half.as_ref().is_none_or(AppHalf::is_gone)
     }
 
-    /// Whether requests are cancelled by the server.
+    /// Whether it is the server that cancels the request.
     #[getter]
     fn stopping(&self) -> bool {
-        self.bridge.get().cancels.load(Ordering::Relaxed)
+        self.bridge.get().cancels.load(Ordering::Relaxed) || self.is_cancelled()
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

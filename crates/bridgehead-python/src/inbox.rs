@@ -31,6 +31,8 @@ pub(crate) enum Event {
     Progress(Token),
     /// There is room again for what this exchange sends, or nobody reads it any more.
     Room(Token),
+    /// The handler of this exchange is to end.
+    Cancel(Token),
     /// Something that Python's loggers are to have.
     Report(Report),
     /// A body that was lent to the network has come back.
@@ -42,7 +44,7 @@ pub(crate) enum Event {
 }
 
 /// The queue. Its length is bounded by [`ARRIVALS`], [`REPORTS`] and one `Lost`, one `Progress` and one `Room` for each exchange that
-/// waits, one `Returned` and one `Finished`.
+/// waits, one `Cancel` for each, one `Returned` and one `Finished`.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     // Pushed to by Tokio's thread, emptied by the loop's; held for a push or a batch.

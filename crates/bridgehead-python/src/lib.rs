@@ -8,6 +8,7 @@ mod awaitable;
 mod bell;
 mod bounds;
 mod budget;
+mod cancelling;
 mod control;
 mod drain;
 mod drive;

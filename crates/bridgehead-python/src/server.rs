@@ -157,6 +157,7 @@ impl Server {
             presence,
             turns: AtomicU64::new(0),
             cancels: AtomicBool::new(false),
+            cancellable: options.bounds.cancels_requests(),
             event_loop: event_loop.clone().unbind(),
             lender: Lender::new(Arc::clone(&inbox)),
             inbox,

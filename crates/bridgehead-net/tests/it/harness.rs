@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use bridgehead_asgi::{ResponseHead, ResponseParts};
 use bridgehead_net::{
-    AdmissionLimits, App, Arrival, Config, Connections, Executor, HeadLimits, Limits, Listener, Ownership,
-    PaceLimits, Refusals, Signal, Stage, Token,
+    AdmissionLimits, App, Arrival, Config, Connections, Departures, Executor, HeadLimits, Limits, Listener,
+    Ownership, PaceLimits, Refusals, Signal, Stage, Token,
 };
 use http::HeaderMap;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -66,6 +66,8 @@ pub(crate) fn plain(keep_alive: Duration) -> Config {
             body: None,
             upload: PaceLimits::default(),
             download: PaceLimits::default(),
+            request_time: None,
+            departures: Departures::Told,
             admission: AdmissionLimits { permits: None, queue: 0, patience: None },
         },
         date_header: false,
@@ -83,6 +85,7 @@ pub(crate) fn plain(keep_alive: Duration) -> Config {
 struct Desk {
     arrivals: mpsc::UnboundedSender<Box<Arrival>>,
     progress: mpsc::UnboundedSender<Token>,
+    cancels: mpsc::UnboundedSender<Token>,
     refusing: AtomicBool,
 }
 
@@ -98,6 +101,10 @@ impl App for Desk {
         // A test that is over listens no more.
         let _ = self.progress.send(token);
     }
+
+    fn cancel(&self, token: Token) {
+        let _ = self.cancels.send(token);
+    }
 }
 
 /// A served address.
@@ -109,6 +116,7 @@ pub(crate) struct Site {
     tokens: AtomicUsize,
     arrivals: Mutex<mpsc::UnboundedReceiver<Box<Arrival>>>,
     progress: Mutex<mpsc::UnboundedReceiver<Token>>,
+    cancels: Mutex<mpsc::UnboundedReceiver<Token>>,
 }
 
 impl Site {
@@ -129,8 +137,13 @@ impl Site {
     pub(crate) fn with(address: SocketAddr, listener: Listener, config: Config) -> Self {
         let (arrived, arrivals) = mpsc::unbounded_channel();
         let (progressed, progress) = mpsc::unbounded_channel();
-        let desk =
-            Arc::new(Desk { arrivals: arrived, progress: progressed, refusing: AtomicBool::new(false) });
+        let (cancelled, cancels) = mpsc::unbounded_channel();
+        let desk = Arc::new(Desk {
+            arrivals: arrived,
+            progress: progressed,
+            cancels: cancelled,
+            refusing: AtomicBool::new(false),
+        });
         let (signal, stage) = bridgehead_net::shutdown_channel();
         let app: Arc<dyn App> = Arc::clone(&desk) as Arc<dyn App>;
         let executor = Executor::default();
@@ -144,6 +157,7 @@ impl Site {
             tokens: AtomicUsize::new(100),
             arrivals: Mutex::new(arrivals),
             progress: Mutex::new(progress),
+            cancels: Mutex::new(cancels),
         }
     }
 
@@ -175,6 +189,12 @@ impl Site {
     pub(crate) async fn told(&self, token: Token) {
         let mut progress = self.progress.lock().await;
         while within(progress.recv()).await.expect("the desk is open") != token {}
+    }
+
+    /// Until a request is to be cancelled, which has to be this one.
+    pub(crate) async fn cancelled(&self, token: Token) {
+        let mut cancels = self.cancels.lock().await;
+        assert_eq!(within(cancels.recv()).await, Some(token));
     }
 
     pub(crate) async fn connect(&self) -> Client<TcpStream> {

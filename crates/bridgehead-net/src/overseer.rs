@@ -1,0 +1,96 @@
+//! Ends a request that takes too long, and one whose client has gone: its client is answered or cut off, its handler
+//! cancelled.
+//!
+//! Not how a handler is cancelled, which is the [`App`](crate::App)'s, nor the permit, which is back when that has ended.
+//!
+//! Invariant: a handler is asked to end at most once by each of the two, and never after its last word.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use crate::app::Token;
+use crate::exchange::{Answer, Client, Flow, Shared, State};
+use crate::executor::Executor;
+use crate::refusal::Refusal;
+
+/// What is known of a request that may be cancelled.
+#[derive(Debug, Default)]
+pub(crate) struct Oversight {
+    /// By what its application knows it, once it has begun.
+    pub(crate) token: Option<Token>,
+    /// Its handler is to end.
+    pub(crate) cancelled: bool,
+    /// So it is when its client has gone.
+    pub(crate) ends_with_client: bool,
+    /// Who looks at the time.
+    pub(crate) overseer: Option<Waker>,
+}
+
+/// Sees to it that a request ends in time.
+#[derive(Debug)]
+pub(crate) struct Overseer(pub(crate) Arc<Shared>);
+
+impl Overseer {
+    /// Waits until the application is through with the request, or its time is over.
+    pub(crate) async fn watch(self, time: Duration, executor: Executor) {
+        let mut sleep = pin!(executor.sleep(time));
+        let late = poll_fn(|cx| {
+            if self.is_over(cx.waker()) {
+                return Poll::Ready(false);
+            }
+            sleep.as_mut().poll(cx).map(|()| true)
+        })
+        .await;
+        if late {
+            self.0.time_out();
+        }
+    }
+
+    fn is_over(&self, waker: &Waker) -> bool {
+        let mut state = self.0.lock();
+        if state.download.flow != Flow::Open {
+            return true;
+        }
+        state.oversight.overseer = Some(waker.clone());
+        false
+    }
+}
+
+impl Shared {
+    /// The time is over: 504 if nothing was said yet, else the answer breaks off.
+    fn time_out(&self) {
+        let mut state = self.lock();
+        if state.download.flow != Flow::Open {
+            return;
+        }
+        if !state.download.begun && !state.is_gone() {
+            state.download.answer = Some(Answer::Refused(Refusal::SlowAnswer));
+            state.download.chunks.clear();
+            state.download.size = 0;
+        }
+        let (parked, cancelled) = (state.unpark(), state.cancel());
+        let wakers = state.abandon();
+        drop(state);
+        self.tell(parked);
+        wakers.into_iter().for_each(Waker::wake);
+        self.cancel(cancelled);
+    }
+}
+
+impl State {
+    /// The handler is to end. Gives whom to tell so, if that is known yet.
+    fn cancel(&mut self) -> Option<Token> {
+        if std::mem::replace(&mut self.oversight.cancelled, true) { None } else { self.oversight.token }
+    }
+
+    /// The same, since its client has gone before its answer was complete.
+    pub(crate) fn cancel_with_client(&mut self) -> Option<Token> {
+        let waits_for_nobody = self.oversight.ends_with_client
+            && self.download.flow == Flow::Open
+            && matches!(self.client, Client::HalfClosed | Client::Gone);
+        if waits_for_nobody { self.cancel() } else { None }
+    }
+}
