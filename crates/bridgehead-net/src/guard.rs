@@ -212,12 +212,12 @@ impl Guard {
                     return Err(Refusal::LongTarget);
                 }
             }
-            // The carriage return of the last, empty line is not counted.
-            Place::Head(head) if head.bytes + came > limits.bytes + 1 || came > LONGEST_LINE => {
+            // The carriage return of a line is not counted, nor that of the last, empty one.
+            Place::Head(head) if head.bytes + came > limits.bytes + 1 || came > LONGEST_LINE + 1 => {
                 return Err(Refusal::LargeHead);
             }
-            Place::Size(_) if came > LONGEST_SIZE => return Err(Refusal::BadBody),
-            Place::Trailers(read) if read.bytes + came > TRAILER_BYTES => return Err(Refusal::BadBody),
+            Place::Size(_) if came > LONGEST_SIZE + 1 => return Err(Refusal::BadBody),
+            Place::Trailers(read) if read.bytes + came > TRAILER_BYTES + 1 => return Err(Refusal::BadBody),
             _ => {}
         }
         Ok(())
@@ -473,6 +473,28 @@ mod tests {
         assert_eq!(head(&"A: b\r\n".repeat(4)), Ok(()));
         assert_eq!(head(&"A: b\r\n".repeat(5)), Err(Refusal::LargeHead));
         assert_eq!(chunks(&format!("1;{}\r\n", "e".repeat(LONGEST_SIZE))), Err(Refusal::BadBody));
+    }
+
+    #[test]
+    fn a_line_as_long_as_it_may_be_may_come_without_its_line_feed() {
+        let limits = HeadLimits { target: 64, bytes: 2 * LONGEST_LINE, fields: 4 };
+        let split = |before: &str, line: usize, rest: &str| {
+            let mut guard = Guard::default();
+            let first = format!("{before}{}\r", "e".repeat(line));
+            guard
+                .admit(first.as_bytes(), &limits)
+                .and_then(|()| guard.admit(rest.as_bytes(), &limits))
+                .is_ok()
+        };
+        let chunks = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+        for more in [0, 1] {
+            let fits = more == 0;
+            assert_eq!(split("GET / HTTP/1.1\r\na:", LONGEST_LINE - 2 + more, "\n\r\n"), fits);
+            assert_eq!(split(&format!("{chunks}1;"), LONGEST_SIZE - 2 + more, "\nx\r\n0\r\n\r\n"), fits);
+            assert_eq!(split(&format!("{chunks}0\r\na:"), TRAILER_BYTES - 4 + more, "\n\r\n"), fits);
+            let trailers = format!("{chunks}0\r\na:{}\r\n", "e".repeat(TRAILER_BYTES - 4));
+            assert!(split(&trailers, 0, "\n"));
+        }
     }
 
     #[test]
