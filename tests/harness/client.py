@@ -248,6 +248,18 @@ class Client:
     def is_readable(self, seconds: float = 0.0) -> bool:
         return bool(self._buffer) or bool(select.select([self.socket], [], [], seconds)[0])
 
+    def take_in(self) -> bool:
+        """Keep what is there, so that no reset can take it; tells whether more may come."""
+        while select.select([self.socket], [], [], 0)[0]:
+            try:
+                data = self._receive()
+            except ConnectionResetError:
+                return False
+            if not data:
+                return False
+            self._buffer += data
+        return True
+
     def assert_closed(self) -> None:
         """Nothing more comes but the end."""
         rest = self.read_to_any_end()

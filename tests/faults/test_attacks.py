@@ -1,0 +1,152 @@
+"""The attacks of `attacks.py`, with few clients; `make faults` sends many, and counts the costs."""
+
+from __future__ import annotations
+
+import re
+import resource
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import attacks
+import pytest
+from corpus import PATHS, serving
+from harness import Server, request
+
+from bridgehead.testing import Canary, Folder
+
+MEBIBYTE = 1024 * 1024
+SOURCES = Path(__file__).resolve().parents[2] / "crates"
+
+
+@pytest.fixture(scope="module")
+def ledger(tmp_path_factory: pytest.TempPathFactory) -> Folder:
+    return Folder(tmp_path_factory.mktemp("ledger"))
+
+
+@pytest.fixture(scope="module")
+def server(ledger: Folder) -> Iterator[Server]:
+    """Short times, and a canary that loses nothing meanwhile."""
+    options = ["--timeout-first-byte", "1s", "--timeout-header", "1s", "--timeout-write", "1s"]
+    with (
+        serving(ledger, *options, "--min-rate", "0") as server,
+        Canary(server.url, PATHS, ledger=ledger) as canary,
+    ):
+        yield server
+        canary.wait_for(3)
+        canary.check().assert_kept()
+
+
+def test_silent_clients_are_all_closed(server: Server) -> None:
+    attacks.silent_clients(server, 100)
+
+
+def test_unfinished_heads_end_at_their_time_and_cost_little_more_than_they_are(server: Server) -> None:
+    before = server.memory_peak()
+    attacks.unfinished_heads(server, 100)
+    # 3 MiB of heads: as much in the guard's lines and in hyper's buffers, and some.
+    assert server.memory_peak() - before < 32 * MEBIBYTE
+
+
+def test_heads_that_trickle_end_at_their_time(server: Server) -> None:
+    attacks.trickling_heads(server, 20)
+
+
+def test_a_flood_of_header_lines_is_refused_and_costs_no_memory(server: Server) -> None:
+    before = server.memory_peak()
+    attacks.floods_of_headers(server, 3)
+    assert server.memory_peak() - before < 8 * MEBIBYTE
+
+
+def test_chunks_of_a_byte_reach_the_application_together(server: Server) -> None:
+    attacks.chunks_of_a_byte(server, 100_000)
+
+
+def test_extensions_that_outweigh_their_chunks_are_refused(server: Server) -> None:
+    attacks.chunks_with_extensions(server, 10_000)
+
+
+def test_clients_that_never_read_are_cut_off_and_their_handlers_end(server: Server) -> None:
+    before = server.memory_peak()
+    attacks.clients_that_never_read(server, 20)
+    assert server.memory_peak() - before < 32 * MEBIBYTE
+    attacks.settle(server)
+
+
+def test_clients_that_reset_anywhere_leave_nothing_behind(server: Server) -> None:
+    attacks.settle(server)
+    before = server.open_files()
+    attacks.resets_anywhere(server, 300)
+    until = time.monotonic() + 30
+    # The canary may have one or two more.
+    while server.open_files() > before + 4:
+        assert time.monotonic() < until, (before, server.open_files())
+        time.sleep(0.05)
+
+
+def test_silence_of_the_application_is_not_held_against_its_client(server: Server) -> None:
+    """Three times as long as a client may leave bytes unread."""
+    with server.connect() as client:
+        client.send(request("/events?quiet=3"))
+        assert client.read_response().body == b"data: one\n\ndata: two\n\n"
+        client.send(request("/echo"))
+        assert client.read_response().status == 200
+
+
+def test_a_message_from_another_thread_is_an_error_and_nothing_worse(server: Server) -> None:
+    with server.connect() as client:
+        told = client.ask("/elsewhere").json()
+        assert len(told) == 2
+        assert "nothing" not in told[0]
+        assert client.ask("/echo").status == 200
+
+
+def test_a_request_that_meets_the_end_of_an_idle_connection_is_answered_or_never_ran(tmp_path: Path) -> None:
+    with serving(Folder(tmp_path), "--timeout-keep-alive", "50ms") as server:
+        attacks.ends_of_idle_connections(server, 60)
+
+
+def test_an_upload_that_is_slow_and_quick_enough_is_served(tmp_path: Path) -> None:
+    """For longer than the rate is waited for, with long pauses between the pieces."""
+    with serving(Folder(tmp_path)) as server, server.connect() as client:
+        client.send(b"POST /echo HTTP/1.1\r\nHost: test\r\nContent-Length: 70000\r\n\r\n")
+        for _ in range(14):
+            client.send(b"x" * 5000)
+            time.sleep(0.5)
+        assert len(client.read_response().body) == 70_000
+
+
+def test_an_application_that_reads_slowly_costs_its_client_nothing(tmp_path: Path) -> None:
+    """Nobody waits for the client, however long its bytes are waited with."""
+    with serving(Folder(tmp_path), "--timeout-body", "300ms") as server, server.connect() as client:
+        client.send(request("/sink?pause=0.4", method="POST", body=b"x" * 300_000))
+        assert client.read_response().json() == 300_000
+
+
+def test_who_finds_no_descriptor_waits_and_is_served_when_there_is_one() -> None:
+    """The server has room for a hundred clients of two hundred at most."""
+    with Server("corpus_app:app", "--no-access-log", preexec_fn=_few_files) as server:
+        with attacks.many(server, 200, attacks.Spent()) as clients:
+            assert all(client.try_send(request("/echo")) for client in clients[:20])
+            assert [client.read_response().status for client in clients[:20]] == [200] * 20
+            for client in clients[:190]:
+                client.close()
+            for client in clients[190:]:
+                client.send(request("/echo"))
+                assert client.read_response().status == 200
+        assert server.ask("/echo").status == 200
+
+
+def _few_files() -> None:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (128, 128))
+
+
+def test_no_deadline_is_taken_from_a_clock_that_may_jump() -> None:
+    """The time of day is for dates and log lines; waits are told by a clock that only goes forward."""
+    shown = {"access_layout.rs", "timestamp.rs", "access.rs", "farewell.rs"}
+    using = {
+        path.name
+        for path in SOURCES.glob("bridgehead-[np]*/src/*.rs")
+        if re.search(r"SystemTime::now|UNIX_EPOCH", path.read_text(encoding="utf-8"))
+    }
+    assert using <= shown
