@@ -31,6 +31,7 @@ use crate::access::Record;
 use crate::app::{App, Report};
 use crate::client_half::{Encore, Witness};
 use crate::config::{Config, Refusals};
+use crate::departure::Departure;
 use crate::exchange::After;
 use crate::executor::Executor;
 use crate::farewell;
@@ -41,7 +42,7 @@ use crate::refusal::{self, Refusal};
 use crate::request_id::Trace;
 use crate::service;
 use crate::shutdown::Stage;
-use crate::socket::{Io, Sight, Socket};
+use crate::socket::{Io, Socket};
 use crate::timers::{Sleep, poll_deadline};
 use crate::told::Told;
 use crate::turn::Turn;
@@ -277,11 +278,11 @@ impl Line {
             }
             Phase::Encore(encore) => match encore.poll_through(cx) {
                 // hyper has read the next request and looks no further, so this has to.
-                Poll::Pending => match self.socket.poll_sight(cx) {
+                Poll::Pending => match self.socket.poll_departure(cx) {
                     // It has all there is, and sends no more.
-                    Poll::Ready(Sight::Broken | Sight::Closed) => Poll::Ready(Event::Over),
+                    Poll::Ready(Departure::Broken | Departure::HalfClosed) => Poll::Ready(Event::Over),
                     // Of what was declared last, hyper may still have some.
-                    Poll::Ready(Sight::Bytes) | Poll::Pending => {
+                    Poll::Pending => {
                         drop(phase);
                         self.poll_stall(timer, cx)
                     }
@@ -363,18 +364,16 @@ impl Line {
     /// Looks after the client while its answer is made, once the request has been read.
     fn poll_client(&self, witness: &mut Option<Witness>, cx: &mut Context<'_>) -> Poll<Event> {
         let Some(seen) = witness.take_if(|witness| witness.is_read()) else { return Poll::Pending };
-        match self.socket.poll_sight(cx) {
+        match self.socket.poll_departure(cx) {
             Poll::Pending => {
                 *witness = Some(seen);
                 Poll::Pending
             }
-            Poll::Ready(Sight::Broken) => Poll::Ready(Event::Over),
-            Poll::Ready(Sight::Closed) => {
+            Poll::Ready(Departure::Broken) => Poll::Ready(Event::Over),
+            Poll::Ready(Departure::HalfClosed) => {
                 seen.half_closed();
                 Poll::Pending
             }
-            // The next request waits behind this one; an end behind it is seen when its turn comes.
-            Poll::Ready(Sight::Bytes) => Poll::Pending,
         }
     }
 

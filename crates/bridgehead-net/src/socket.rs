@@ -7,7 +7,7 @@
 //! Invariant: reading, writing and watching happen in the connection's one task, so the single waker that Tokio keeps
 //! per direction is always that task's.
 
-use std::io::{self, IoSlice};
+use std::io::{self, IoSlice, Read};
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 use std::pin::Pin;
@@ -32,8 +32,10 @@ use crate::session::{Session, Wire};
 pub(crate) struct Socket {
     // Before the stream, so that it is given up first: a child must never close a number that means something new.
     _owned: forked::Claim,
-    stream: Stream,
-    layer: Layer,
+    pub(crate) stream: Stream,
+    pub(crate) layer: Layer,
+    // Whether bytes were left in the stream when it was looked at, of which no readiness tells any more.
+    pub(crate) looked_past: AtomicBool,
     // Whether the last bytes to be written were not taken. Only the connection's own task comes here, and below, but
     // hyper wants what it polls to be shareable.
     held_up: AtomicBool,
@@ -44,14 +46,14 @@ pub(crate) struct Socket {
 
 /// What is between the stream and who reads and writes.
 #[derive(Debug)]
-enum Layer {
+pub(crate) enum Layer {
     None,
     // As below.
     Tls(Box<Mutex<Session>>),
 }
 
 #[derive(Debug)]
-enum Stream {
+pub(crate) enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
 }
@@ -71,11 +73,12 @@ pub(crate) enum Sight {
 macro_rules! either {
     ($socket:expr, $stream:ident => $call:expr) => {
         match &$socket.stream {
-            Stream::Tcp($stream) => $call,
-            Stream::Unix($stream) => $call,
+            $crate::socket::Stream::Tcp($stream) => $call,
+            $crate::socket::Stream::Unix($stream) => $call,
         }
     };
 }
+pub(crate) use either;
 
 impl Socket {
     pub(crate) fn tcp(stream: TcpStream) -> Self {
@@ -93,6 +96,7 @@ impl Socket {
             _owned: owned,
             stream,
             layer: Layer::None,
+            looked_past: AtomicBool::new(false),
             held_up: AtomicBool::new(false),
             reading: Mutex::new(Reading::new(PaceLimits::default())),
             written: AtomicU64::new(0),
@@ -109,6 +113,10 @@ impl Socket {
         if let Layer::Tls(session) = &self.layer {
             return locked(session).poll_sight(&mut Wire { socket: self, cx });
         }
+        self.poll_sight_wire(cx)
+    }
+
+    pub(crate) fn poll_sight_wire(&self, cx: &mut Context<'_>) -> Poll<Sight> {
         loop {
             if ready!(either!(self, stream => stream.poll_read_ready(cx))).is_err() {
                 return Poll::Ready(Sight::Broken);
@@ -207,6 +215,11 @@ impl Socket {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let room = buffer.remaining();
+        if self.looked_past.load(Ordering::Relaxed)
+            && let Some(read) = self.read_looked_past(buffer)
+        {
+            return Poll::Ready(read);
+        }
         loop {
             ready!(either!(self, stream => stream.poll_read_ready(cx)))?;
             match either!(self, stream => stream.try_read_buf(buffer)) {
@@ -222,9 +235,21 @@ impl Socket {
         }
     }
 
+    /// Reads what no readiness tells of; nothing when there is no more of it.
+    fn read_looked_past(&self, buffer: &mut ReadBuf<'_>) -> Option<io::Result<()>> {
+        let space = buffer.initialize_unfilled();
+        let room = space.len();
+        let read = either!(self, stream => (&*SockRef::from(stream)).read(space));
+        self.looked_past.store(matches!(read, Ok(count) if count == room), Ordering::Relaxed);
+        match read {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
+            read => Some(read.map(|count| buffer.advance(count))),
+        }
+    }
+
     /// A read that did not fill its buffer emptied the socket: what comes next is a new event (epoll and kqueue are
     /// used edge-triggered), and a read that would only say so is saved.
-    fn was_drained(&self) {
+    pub(crate) fn was_drained(&self) {
         let _ = either!(self, stream => stream.try_io(Interest::READABLE, || -> io::Result<()> {
             Err(io::ErrorKind::WouldBlock.into())
         }));
@@ -294,7 +319,7 @@ impl Drop for Socket {
     }
 }
 
-fn locked(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
+pub(crate) fn locked(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
     session.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,9 +1,10 @@
 //! What ends a connection while its worker serves, and what must not.
 
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 
 use bridgehead_asgi::More;
-use bridgehead_net::{Address, Listener, Ownership, Reception, Room};
+use bridgehead_net::{Address, Config, Listener, Ownership, Reception, Room};
 use bytes::Bytes;
 use tokio::net::UnixStream;
 
@@ -132,6 +133,69 @@ async fn a_client_that_leaves_is_noticed_while_its_application_thinks() {
 }
 
 #[tokio::test]
+async fn a_client_that_leaves_behind_bytes_that_nobody_reads_is_noticed() {
+    let site = Site::open(plain(LONG));
+    for behind in [b"\r\n".as_slice(), GET] {
+        for leave in [Client::reset, drop] {
+            let (mut client, asked) = site.ask(GET).await;
+            let token = site.token();
+            assert_eq!(asked.half.watch(token), Reception::Nothing);
+            client.send(behind).await;
+            leave(client);
+            site.told(token).await;
+            assert_eq!(asked.half.watch(token), Reception::Gone);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_unix_client_that_leaves_behind_bytes_that_nobody_reads_is_noticed() {
+    let (site, path) = unix_site("left", plain(LONG));
+    let mut client = Client::new(within(UnixStream::connect(&path)).await.expect("it listens"));
+    client.send(GET).await;
+    let asked = site.next().await;
+    assert_eq!(asked.half.watch(TOKEN), Reception::Nothing);
+    client.send(GET).await;
+    drop(client);
+    site.told(TOKEN).await;
+    assert_eq!(asked.half.watch(TOKEN), Reception::Gone);
+    std::fs::remove_file(&path).expect("our own socket");
+}
+
+#[tokio::test]
+async fn what_was_looked_past_is_read_when_its_turn_comes() {
+    let site = Site::open(plain(LONG));
+    let (mut client, first) = site.ask(GET).await;
+    let body = vec![b'b'; 300_000];
+    client.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n").await;
+    // More of it comes while it waits, and the rest when it is read.
+    client.send(&body[..100_000]).await;
+    let read = tokio::spawn(async move {
+        let status = client.answer().await.status;
+        client.send(&body[100_000..]).await;
+        (status, client.answer().await.body)
+    });
+    assert_eq!(first.half.finish(head(200, &[]), Bytes::new()), Room::Free);
+    let second = site.next().await;
+    let mut got = 0;
+    loop {
+        match second.half.receive(TOKEN) {
+            Reception::Chunk(chunk, more) => {
+                got += chunk.len();
+                if more == More::Ends {
+                    break;
+                }
+            }
+            Reception::Nothing => site.told(TOKEN).await,
+            Reception::Gone => panic!("the client is there"),
+        }
+    }
+    assert_eq!(got, 300_000);
+    assert_eq!(second.half.finish(head(200, &[]), Bytes::from("second")), Room::Free);
+    assert_eq!(read.await.expect("a client"), (200, b"second".to_vec()));
+}
+
+#[tokio::test]
 async fn a_client_that_leaves_with_a_request_behind_is_noticed_while_the_last_word_is_due() {
     let site = Site::open(plain(LONG));
     let (mut client, asked) = site.ask(&[GET, GET].concat()).await;
@@ -155,13 +219,7 @@ async fn both_ends_of_a_connection_are_known() {
 
 #[tokio::test]
 async fn a_unix_socket_is_served_too() {
-    let folder = std::env::temp_dir().join(format!("bridgehead-net-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a folder");
-    let path = folder.join("socket");
-    let listener = std::os::unix::net::UnixListener::bind(&path).expect("a free path");
-    let nowhere = ([127, 0, 0, 1], 0).into();
-    let listener = Listener::new(OwnedFd::from(listener), Ownership::Ours).expect("a listener");
-    let site = Site::with(nowhere, listener, plain(SHORT));
+    let (site, path) = unix_site("served", plain(SHORT));
     let mut client = Client::new(within(UnixStream::connect(&path)).await.expect("it listens"));
     client.send(GET).await;
     let asked = site.next().await;
@@ -170,7 +228,16 @@ async fn a_unix_socket_is_served_too() {
     assert_eq!(asked.half.finish(head(200, &[]), Bytes::from("unix")), Room::Free);
     assert_eq!(client.answer().await.body, b"unix");
     client.assert_closed().await;
-    std::fs::remove_dir_all(&folder).expect("our own folder");
+    std::fs::remove_file(&path).expect("our own socket");
+}
+
+/// A site at a path of its own.
+fn unix_site(name: &str, config: Config) -> (Site, PathBuf) {
+    let path = std::env::temp_dir().join(format!("bridgehead-net-{}-{name}", std::process::id()));
+    let listener = std::os::unix::net::UnixListener::bind(&path).expect("a free path");
+    let nowhere = ([127, 0, 0, 1], 0).into();
+    let listener = Listener::new(OwnedFd::from(listener), Ownership::Ours).expect("a listener");
+    (Site::with(nowhere, listener, config), path)
 }
 
 #[test]

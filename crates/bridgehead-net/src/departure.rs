@@ -1,0 +1,62 @@
+//! Sees a client leave, past what it has sent behind its request.
+//!
+//! Nothing is taken out of the stream: an end, or a reset, is seen behind bytes that wait to be read.
+//!
+//! Invariant: until a client was seen leaving, the task that looks is woken when it does.
+
+use std::io;
+use std::pin::pin;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, Waker, ready};
+
+use socket2::SockRef;
+use tokio::io::Interest;
+
+use crate::session::Wire;
+use crate::socket::{Layer, Sight, Socket, either, locked};
+
+/// How a client left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Departure {
+    /// It sends no more; it may still read.
+    HalfClosed,
+    /// The connection is broken.
+    Broken,
+}
+
+impl Socket {
+    /// Looks whether the client has left, past what it has sent already, and goes on looking.
+    pub(crate) fn poll_departure(&self, cx: &mut Context<'_>) -> Poll<Departure> {
+        if let Layer::Tls(session) = &self.layer {
+            match ready!(locked(session).poll_sight(&mut Wire { socket: self, cx })) {
+                Sight::Closed => return Poll::Ready(Departure::HalfClosed),
+                Sight::Broken => return Poll::Ready(Departure::Broken),
+                Sight::Bytes => {}
+            }
+        }
+        loop {
+            match ready!(self.poll_sight_wire(cx)) {
+                Sight::Broken => return Poll::Ready(Departure::Broken),
+                Sight::Closed => return Poll::Ready(Departure::HalfClosed),
+                Sight::Bytes if self.is_broken() => return Poll::Ready(Departure::Broken),
+                Sight::Bytes if self.is_read_closed() => return Poll::Ready(Departure::HalfClosed),
+                Sight::Bytes => {
+                    self.was_drained();
+                    self.looked_past.store(true, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    /// Whether nothing can be written any more, which is asked by writing nothing.
+    fn is_broken(&self) -> bool {
+        let asked = either!(self, stream => SockRef::from(stream).send_with_flags(&[], libc::MSG_NOSIGNAL));
+        asked.is_err_and(|error| error.kind() != io::ErrorKind::WouldBlock)
+    }
+
+    fn is_read_closed(&self) -> bool {
+        let mut cx = Context::from_waker(Waker::noop());
+        let ready = either!(self, stream => pin!(stream.ready(Interest::READABLE)).poll(&mut cx));
+        matches!(ready, Poll::Ready(Ok(ready)) if ready.is_read_closed())
+    }
+}
