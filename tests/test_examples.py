@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import hashlib
 import re
+import ssl
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -50,6 +52,15 @@ def test_streaming_sends_each_line_when_it_is_made_and_all_rows() -> None:
         assert len(chunks) > 1
         rows = server.ask("/rows").body.splitlines()
         assert (len(rows), rows[0], rows[-1]) == (100_000, b"row 0", b"row 99999")
+
+
+def test_who_by_certificate_greets_by_tls() -> None:
+    blind = ssl.create_default_context()
+    blind.check_hostname, blind.verify_mode = False, ssl.CERT_NONE
+    with serve("who_by_certificate.py", "--ssl-self-signed") as server:
+        place = f"https://127.0.0.1:{server.port}/"
+        with urllib.request.urlopen(place, context=blind, timeout=15) as answer:
+            assert answer.read() == b"Hello, whoever you are, by TLS 0x0304\n"
 
 
 def test_upload_answers_size_and_hash() -> None:

@@ -27,6 +27,7 @@ class TcpAddress:
 
     host: str
     port: int
+    secure: bool = False  # clients are let in by TLS
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -38,6 +39,7 @@ class UnixAddress:
     """A socket file."""
 
     path: str
+    secure: bool = False
 
     def __str__(self) -> str:
         return f"unix:{self.path}"
@@ -48,6 +50,7 @@ class DescriptorAddress:
     """A listening socket that whoever started us left open."""
 
     number: int
+    secure: bool = False
 
     def __str__(self) -> str:
         return f"fd://{self.number}"

@@ -1,7 +1,7 @@
 """Every option, once: the command line, the environment, docs/settings.md and Rust all read this.
 
-What a client may cost is in `bounds.py`. Not how an option is read from text (`options.py`), nor where the
-values come from (`sources.py`).
+What a client may cost is in `bounds.py`, TLS in `encryption.py`. Not how an option is read from text
+(`options.py`), nor where the values come from (`sources.py`).
 
 Invariant: a `Config` that exists is valid, however it was made or changed.
 """
@@ -10,12 +10,12 @@ Invariant: a `Config` that exists is valid, however it was made or changed.
 
 import os
 from collections.abc import Awaitable, Callable
-from dataclasses import KW_ONLY, InitVar, dataclass
+from dataclasses import KW_ONLY, InitVar, dataclass, replace
 from typing import Any
 
 from bridgehead import address, forwarded, levels
 from bridgehead.access_format import read as read_access_format
-from bridgehead.bounds import Bounds
+from bridgehead.encryption import Encryption
 from bridgehead.errors import StartError
 from bridgehead.forwarded import read as read_trusted
 from bridgehead.log_config import read as read_log_config
@@ -44,12 +44,22 @@ from bridgehead.quantities import seconds
 Application = Callable[..., Awaitable[None]]
 
 # As `--help` has them.
-_GROUPS = ["Application", "Address", "Proxies", "Responses", "Timeouts", "Limits", "Development", "Logs"]
+_GROUPS = [
+    "Application",
+    "Address",
+    "TLS",
+    "Proxies",
+    "Responses",
+    "Timeouts",
+    "Limits",
+    "Development",
+    "Logs",
+]
 _NEW = "new: uvicorn has no such option"
 
 
 @dataclass(slots=True)
-class Config(Bounds):
+class Config(Encryption):
     """How to serve. The attributes are uvicorn's parameter names, and may be assigned; None: the default."""
 
     app: str | Application = option(
@@ -354,13 +364,16 @@ class Config(Bounds):
 
     def __post_init__(self, workers: int | None) -> None:
         refuse_several(workers)
-        address.refuse_twice(self.bind)
+        address.refuse_twice((*self.bind, *self.insecure_bind))
 
     def addresses(self) -> tuple[address.Address, ...]:
-        """Where to listen."""
-        if self.bind:
-            return tuple(map(address.parse_address, self.bind))
-        return (address.first_of(self.uds, self.fd, address.TcpAddress(host=self.host, port=self.port)),)
+        """Where to listen, and by what clients are let in."""
+        tcp = address.TcpAddress(host=self.host, port=self.port)
+        ours = (
+            map(address.parse_address, self.bind) if self.bind else [address.first_of(self.uds, self.fd, tcp)]
+        )
+        secured = (replace(each, secure=self.is_ssl) for each in ours)
+        return (*secured, *map(address.parse_address, self.insecure_bind))
 
 
 OPTIONS: tuple[Option, ...] = tuple(sorted(options_of(Config), key=lambda each: _GROUPS.index(each.group)))

@@ -77,6 +77,16 @@ def serving(labels: Iterable[str]) -> None:
         _say("Bridgehead running on %s (Press CTRL+C to quit)", label, color=_BOLD)
 
 
+def certificates_read() -> None:
+    """New handshakes are made with what is in the files now."""
+    _say("Read the certificates again: new connections are made with them.")
+
+
+def certificates_refused(problem: Exception) -> None:
+    """They are made with what was in the files before."""
+    logger().error("The certificates are used as they were read before: %s", problem)
+
+
 def stopping() -> None:
     """Nothing new is accepted from here on."""
     _say("Shutting down")

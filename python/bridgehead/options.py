@@ -69,6 +69,7 @@ class Option:
     also: str  # a variable that whoever starts servers sets, of lower rank than ours and uvicorn's
     anchor: Anchor | None
     takes_none: bool  # None is a value of its own, and not the default
+    secret: bool  # nobody may read it where it is shown
     name: str = ""
     default: object = None
     types: frozenset[type] = frozenset()  # as which TOML may hold it; empty: the reader judges alone
@@ -112,6 +113,7 @@ def option(
     also: str = "",
     anchor: Anchor | None = None,
     takes_none: bool = False,
+    secret: bool = False,
 ) -> T:
     """A dataclass field that is an option."""
     known = Option(
@@ -126,6 +128,7 @@ def option(
         also=also,
         anchor=anchor,
         takes_none=takes_none,
+        secret=secret,
     )
     return field(default=default, metadata={"option": known})
 

@@ -32,6 +32,8 @@ def as_file(settings: Settings) -> str:
 
 
 def _line(option: Option, value: object) -> str:
+    if option.secret and value is not None:
+        return f"# {option.toml_key} is a secret, and is not written down\n"
     if value is None:
         return f"# {option.toml_key} is not set: {option.unset}\n"
     return f"{option.toml_key} = {as_toml(value)}\n"
@@ -60,6 +62,8 @@ def _flat(value: object) -> object:
 
 def _shown(settings: Settings, option: Option) -> str:
     value = getattr(settings.config, option.name)
+    if option.secret and value is not None:
+        return "(a secret)"
     is_unset = value is None or (value == option.default and value in ("", ()))
     return f"({option.unset})" if is_unset else as_toml(_flat(value))
 

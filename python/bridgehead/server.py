@@ -17,6 +17,7 @@ from types import FrameType
 from typing import Any, NoReturn, ParamSpec
 
 from bridgehead import forks, log, signal_wake
+from bridgehead.certificates import Keeper
 from bridgehead.errors import EXIT_START_FAILED, Interrupted, StartError
 from bridgehead.lifespan import Lifespan
 from bridgehead.loops import OwnLoop
@@ -87,6 +88,7 @@ class Server:
         self._worker: Worker | None = None
         self._bound: list[Bound] = []
         self._recall: int | None = None
+        self._keeper: Keeper | None = None
         self._captured_signals: list[int] = []
         self.should_exit = False
         self.force_exit = False
@@ -137,7 +139,7 @@ class Server:
         # applications ask for it while they are imported.
         with self._refusing():
             self.config.load()
-        with self.capture_signals():
+        with self.capture_signals(), self._hearing_hangups():
             await self._serve(sockets)
 
     async def _serve(self, sockets: list[socket.socket] | None = None) -> None:
@@ -164,7 +166,7 @@ class Server:
             if sockets is None:
                 self._bound = bind(self.config.addresses(), backlog=self.config.backlog)
             else:
-                self._bound = adopt(sockets, backlog=self.config.backlog)
+                self._bound = adopt(sockets, backlog=self.config.backlog, secure=self.config.is_ssl)
             forks.register(each.socket for each in self._bound)
             if not await self._unless_told(self.lifespan.startup()):
                 await self.lifespan.cancel()
@@ -175,6 +177,8 @@ class Server:
             self._worker = Worker(self.config.loaded_app, self.lifespan, self.config, place)
         groups = [self._bound] if sockets is None else [[each] for each in self._bound]
         self.servers = [Listening(each, self._worker) for each in groups]
+        if self.config.credentials is not None:
+            self._keeper = Keeper(self.config.credentials)
         if sockets is None:  # who made them has said so
             log.serving(each.label for each in self._bound)
         self.started = True
@@ -207,6 +211,7 @@ class Server:
         for each in (*(bound.socket for bound in self._bound), *(sockets or ())):
             # Rust has its own; while ours are open, clients go on being let into the backlog.
             each.close()
+        await self._let_certificates_be()
         if self._worker is not None:
             if self.force_exit:
                 self._worker.hurry()
@@ -248,6 +253,29 @@ class Server:
             self.force_exit = True
         else:
             self.should_exit = True
+
+    @contextmanager
+    def _hearing_hangups(self) -> Generator[None, None, None]:
+        """SIGHUP has the certificates read again. In the clear it ends the process, as it does uvicorn's."""
+        ours = self.config.credentials is not None and threading.current_thread() is threading.main_thread()
+        if not ours or signal.getsignal(signal.SIGHUP) not in (signal.SIG_DFL, signal.SIG_IGN):
+            yield
+            return
+        taken = Taken([signal.SIGHUP], self._handle_hangup)
+        try:
+            yield
+        finally:
+            taken.give_back()
+
+    def _handle_hangup(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - Python hands it over
+        """The certificates are to be read again."""
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self._reread)
+
+    def _reread(self) -> None:
+        if self._keeper is not None:
+            self._keeper.hurry()
 
     @contextmanager
     def _refusing(self) -> Generator[None, None, None]:
@@ -301,8 +329,16 @@ class Server:
         starting.result()
         return True
 
+    async def _let_certificates_be(self) -> None:
+        keeper, self._keeper = self._keeper, None
+        if keeper is not None:
+            await keeper.stop()
+
     def _abandon(self) -> None:
         """What is left of a server that could not end in order: a cancelled one may wait for nobody."""
+        if self._keeper is not None:
+            self._keeper.abandon()
+            self._keeper = None
         if self._worker is not None:
             self._worker.kill()
             self._worker = None

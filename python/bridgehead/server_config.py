@@ -11,7 +11,7 @@ import os
 import socket
 from collections.abc import Callable
 from dataclasses import fields
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from bridgehead import config as options
 from bridgehead import log
@@ -19,6 +19,9 @@ from bridgehead.asgi import Application
 from bridgehead.lifespan import Deadlines, Lifespan
 from bridgehead.options import refuse_several
 from bridgehead.sockets import bind
+
+if TYPE_CHECKING:
+    from bridgehead.certificates import Credentials
 
 
 class Config(options.Config):
@@ -30,6 +33,7 @@ class Config(options.Config):
     loaded: bool
     loaded_app: Application
     loaded_name: str
+    credentials: "Credentials | None"  # with what handshakes are made, once it is loaded
 
     def __setattr__(self, name: str, value: object) -> None:
         if name == "workers":
@@ -56,6 +60,7 @@ class Config(options.Config):
         if self.loaded:
             return
         # Imported when something is loaded: who only configures needs none of it.
+        from bridgehead.certificates import credentials
         from bridgehead.env_file import read_env_file
         from bridgehead.interface import adapt
         from bridgehead.load_app import load
@@ -63,6 +68,7 @@ class Config(options.Config):
         if self.env_file is not None:
             variables = read_env_file(self.env_file, os.environ)
             os.environ.update({name: each.value for name, each in variables.items()})
+        self.credentials = credentials(self)
         found = load(self.app, factory=self.factory, app_dir=self.app_dir)
         self.loaded_name = found.name
         self.loaded_app, self.interface = adapt(found.application, self.interface, found.name)
@@ -76,11 +82,6 @@ class Config(options.Config):
     def asgi_version(self) -> str:
         """What ASGI calls the version of the application's interface."""
         return "2.0" if self.interface == "asgi2" else "3.0"
-
-    @property
-    def is_ssl(self) -> bool:
-        """Whether clients are let in by TLS."""
-        return False
 
     @property
     def should_reload(self) -> bool:

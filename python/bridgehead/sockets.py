@@ -11,7 +11,7 @@ import socket
 import stat
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -53,7 +53,7 @@ class SocketFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bound:
-    """A listening socket, and how to print it: `http://127.0.0.1:8000`, `unix socket /run/app.sock`."""
+    """A listening socket, and how to print it: `https://127.0.0.1:8000`, `unix socket /run/app.sock`."""
 
     socket: socket.socket
     kind: Kind
@@ -61,6 +61,12 @@ class Bound:
     file: SocketFile | None = None
     inherited: bool = False
     """Somebody else made it, and may go on listening on it."""
+    secure: bool = False
+    """Clients are let in by TLS."""
+
+    def secured(self) -> "Bound":
+        """The same, by TLS."""
+        return replace(self, secure=True, label=self.label.replace("http://", "https://", 1))
 
     def close(self) -> None:
         """Close the socket unless it was detached, and remove its file. Twice is as good as once."""
@@ -82,7 +88,7 @@ def bind(addresses: Iterable[Address], *, backlog: int) -> list[Bound]:
                 raise
             for each in found:
                 undo.callback(each.close)
-                bound.append(each)
+                bound.append(each.secured() if address.secure else each)
         undo.pop_all()
     return bound
 
@@ -222,9 +228,10 @@ def _make_room(address: UnixAddress) -> None:
     raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
 
 
-def adopt(sockets: Iterable[socket.socket], *, backlog: int) -> list[Bound]:
+def adopt(sockets: Iterable[socket.socket], *, backlog: int, secure: bool = False) -> list[Bound]:
     """Listen on sockets that a caller has bound; they are closed as ours."""
-    return [_listening(each, "the socket", backlog) for each in sockets]
+    bound = [_listening(each, "the socket", backlog) for each in sockets]
+    return [each.secured() for each in bound] if secure else bound
 
 
 def _adopt(address: DescriptorAddress, backlog: int) -> Bound:

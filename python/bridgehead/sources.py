@@ -11,7 +11,7 @@ from typing import Any
 
 from bridgehead import forwarded, trace
 from bridgehead.config import OPTIONS, Config
-from bridgehead.errors import StartError, nearest
+from bridgehead.errors import StartError, did_you_mean, nearest
 from bridgehead.options import Option
 
 OUR_PREFIX = "BRIDGEHEAD_"
@@ -39,6 +39,7 @@ _UVICORN_ONLY = frozenset(
     ]
 )
 _TLS = "SSL_"  # how each name begins that asks for TLS
+_TLS_HINT = "see docs/tls.md"
 
 # Options that say where to listen, each with those it makes meaningless: giving it outranks them below.
 _REPLACES = {
@@ -118,19 +119,24 @@ def refuse_uvicorns(words: Iterable[str]) -> None:
         name = flag.removeprefix("--").removeprefix("no-")
         if flag.startswith("--") and name.replace("-", "_").upper().startswith(_TLS):
             raise StartError(
-                f"{flag} asks for TLS, which is not there yet", "let a proxy in front do the TLS"
+                f"there is no option {flag!r}", did_you_mean(flag, _tls_flags(), otherwise=_TLS_HINT)
             )
         if flag.startswith("--") and is_uvicorns(name):
             raise StartError(f"{flag} is an option of uvicorn's that is not there yet", "leave it out")
 
 
+def _tls_flags() -> list[str]:
+    return [option.flag for option in OPTIONS if option.flag.startswith("--ssl-")]
+
+
 def refuse_plaintext(environ: Mapping[str, str]) -> None:
-    """For a variable that asks for TLS a warning would not do: all would be sent in the clear."""
+    """For a variable that asks for TLS a warning would not do: all might be sent in the clear."""
+    known = [option.environment_name("") for option in OPTIONS]
     for prefix in (OUR_PREFIX, UVICORN_PREFIX):
         for name in _names(environ, prefix):
-            if name.startswith(_TLS):
-                hint = "unset it, and let a proxy in front do the TLS"
-                raise StartError(f"{prefix}{name} asks for TLS, which is not there yet", hint)
+            if name.startswith(_TLS) and name not in known:
+                hint = did_you_mean(name, known, otherwise="unset it")
+                raise StartError(f"{prefix}{name} asks for something of TLS that there is not", hint)
 
 
 def _set(variables: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, Given]:

@@ -15,15 +15,17 @@ from typing import Any
 
 from bridgehead import log, reports, trace
 from bridgehead._native import Server as Network
+from bridgehead._native import Tls
 from bridgehead.asgi import Application, answer
 from bridgehead.bounds import Bounds
+from bridgehead.errors import StartError
 from bridgehead.forwarded import Trusted, trusted
 from bridgehead.lifespan import Lifespan
 from bridgehead.loops import OwnLoop
 from bridgehead.patience import Patience
 from bridgehead.reports import Logs
 from bridgehead.server_config import Config
-from bridgehead.sockets import Bound
+from bridgehead.sockets import Bound, Kind
 from bridgehead.task_trial import Chosen
 
 
@@ -46,7 +48,9 @@ class Host:
 class Options:
     """What the network needs to know; read by Rust."""
 
-    listeners: tuple[tuple[int, bool], ...]
+    listeners: tuple[tuple[int, bool, bool], ...]
+    tls: Tls | None
+    redirect: int | None
     recall: int | None
     root_path: str
     state: dict[str, Any]
@@ -185,7 +189,9 @@ class Worker:
 
     def _options(self, config: Config, state: dict[str, Any], place: Place) -> Options:
         return Options(
-            listeners=tuple((each.socket.fileno(), not each.inherited) for each in place.bound),
+            listeners=tuple((each.socket.fileno(), not each.inherited, each.secure) for each in place.bound),
+            tls=config.credentials.tls if config.credentials is not None else None,
+            redirect=_secure_port(place.bound) if config.redirect_https else None,
             recall=place.recall,
             root_path=config.root_path,
             state=state,
@@ -199,6 +205,14 @@ class Worker:
             logs=reports.wanted(config),
             proxies=trusted(config.forwarded_allow_ips) if config.proxy_headers else None,
         )
+
+
+def _secure_port(bound: Sequence[Bound]) -> int:
+    """Where who comes in the clear is sent to."""
+    for each in bound:
+        if each.secure and each.kind is Kind.TCP:
+            return int(each.socket.getsockname()[1])
+    raise StartError("--redirect-https: there is no port to send clients to", "let one of --bind be of TCP")
 
 
 def _runtime(place: Place) -> int | str:

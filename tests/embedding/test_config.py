@@ -41,7 +41,7 @@ def test_uvicorns_names_mean_the_same() -> None:
     assert not config.loaded
 
 
-@pytest.mark.parametrize("name", ["ssl_certfile", "ssl_keyfile", "workers_", "nonsense"])
+@pytest.mark.parametrize("name", ["ssl_certfil", "ssl_context_factory", "workers_", "nonsense"])
 def test_what_is_no_option_is_a_type_error(name: str) -> None:
     with pytest.raises(TypeError, match=name):
         Config("main:app", **{name: "x"})  # type: ignore[arg-type]

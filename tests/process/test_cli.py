@@ -109,9 +109,9 @@ def test_flags_that_contradict_each_other_are_refused(words: str, message: str) 
         ("--port 70000 --port 0", "--port: '70000' is not a whole number from 0 to 65535", None),
         ("--uds=", "--uds: '' is no path", "name a file, or leave it out"),
         (
-            "--ssl-keyfile=x",
-            "--ssl-keyfile asks for TLS, which is not there yet",
-            "let a proxy in front do the TLS",
+            "--ssl-keyfil=x",
+            "there is no option '--ssl-keyfil'",
+            "did you mean `--ssl-keyfile`?",
         ),
         ("--workers 4", "--workers is an option of uvicorn's that is not there yet", "leave it out"),
         (
@@ -307,12 +307,22 @@ def test_an_empty_variable_is_not_set() -> None:
     assert read_config(["x"], {"UVICORN_SSL_KEYFILE": ""}).app == "x"
 
 
-@pytest.mark.parametrize("name", ["UVICORN_SSL_KEYFILE", "UVICORN_SSL_CERTFILE", "BRIDGEHEAD_SSL_KEYFILE"])
-def test_a_variable_that_asks_for_tls_is_not_answered_by_plaintext(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("UVICORN_SSL_KEYFILE", "--ssl-keyfile: there is no certificate to the key"),
+        ("UVICORN_SSL_CERTFILE", "key.pem cannot be read: No such file or directory (os error 2)"),
+        ("BRIDGEHEAD_SSL_CA_CERTS", "--ssl-ca-certs is for TLS, and there is no certificate"),
+        ("BRIDGEHEAD_SSL_CERTFIEL", "BRIDGEHEAD_SSL_CERTFIEL asks for something of TLS that there is not"),
+    ],
+)
+def test_a_variable_that_asks_for_tls_is_not_answered_by_plaintext(
+    tmp_path: Path, name: str, sentence: str
+) -> None:
     (tmp_path / "main.py").write_text(APP)
     done = serve("main:app", cwd=tmp_path, **{name: "key.pem"})
     assert done.returncode == 3
-    assert done.stderr.startswith(f"bridgehead: error: {name} asks for TLS, which is not there yet\n  hint: ")
+    assert done.stderr.startswith(f"bridgehead: error: {sentence}\n  hint: ")
 
 
 def test_an_interrupt_while_the_application_loads_ends_quietly(tmp_path: Path) -> None:

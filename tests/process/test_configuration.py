@@ -186,8 +186,8 @@ def test_an_env_file_cannot_name_other_files(name: str) -> None:
 
 
 def test_an_env_file_that_asks_for_tls_is_not_answered_by_plaintext() -> None:
-    Path(".env").write_text("UVICORN_SSL_KEYFILE=x\n")
-    assert refused("--env-file .env").message.startswith("UVICORN_SSL_KEYFILE asks for TLS")
+    Path(".env").write_text("UVICORN_SSL_KEYFIL=x\n")
+    assert refused("--env-file .env").message.startswith("UVICORN_SSL_KEYFIL asks for something of TLS")
 
 
 def test_the_application_sees_the_env_file_while_it_is_imported(folder: Path) -> None:
@@ -278,7 +278,7 @@ def test_a_file_that_is_not_utf_8_is_refused() -> None:
         ("log.level = 'info'", "line 2: log is not a setting", ""),
         ("[tool.bridgehead.tls]", "line 2: tls is not a setting", ""),
         ("workers = 4", "line 2: workers is a setting of uvicorn's that is not there yet", "leave it out"),
-        ("ssl-keyfile = 'x'", "line 2: ssl-keyfile is a setting of uvicorn's", "leave it out of the file"),
+        ("ssl-keyfil = 'x'", "line 2: ssl-keyfil is a setting of uvicorn's", "leave it out of the file"),
         ("root-path = '/'\nroot_path = '/'", "line 3: root_path: `root-path` is there twice", "keep one"),
         ("port = '9'", 'line 2: port: "9" is a text; a whole number is due', "write `port = 9`"),
         ("port = true", "line 2: port: true is a boolean; a whole number is due", ""),

@@ -17,8 +17,9 @@ use crate::config::Config;
 use crate::connection;
 use crate::executor::Executor;
 use crate::handshake;
-use crate::listen::{Listener, Open};
+use crate::listen::{Door, Listener, Open};
 use crate::peer::Peer;
+use crate::redirect::Redirect;
 use crate::shutdown::{self, Stage, Watch};
 use crate::socket::Socket;
 
@@ -96,12 +97,16 @@ fn is_shortage(error: &io::Error) -> bool {
 }
 
 fn take_in((socket, peer): (Socket, Peer), listener: &Open, worker: &Worker) {
-    match listener.doorway() {
-        None => worker.executor.spawn(connection::run(socket, Arc::new(peer), worker.clone())),
-        Some(doorway) => {
-            worker.executor.spawn(handshake::run(socket, peer, doorway.clone(), worker.clone()));
+    let mut worker = worker.clone();
+    let executor = worker.executor.clone();
+    match listener.door() {
+        Door::Secured(doorway) => {
+            return executor.spawn(handshake::run(socket, peer, doorway.clone(), worker));
         }
+        Door::Redirecting(port) => worker.app = Arc::new(Redirect { port: *port, app: worker.app }),
+        Door::Open => {}
     }
+    executor.spawn(connection::run(socket, Arc::new(peer), worker));
 }
 
 /// The next client that is already there, and is ours.

@@ -17,6 +17,8 @@ use rustls::server::{Accepted, AcceptedAlert, Acceptor};
 use tokio::sync::Semaphore;
 
 use crate::accept::Worker;
+use crate::app::Report;
+use crate::config::Refusals;
 use crate::connection::{self, FRESH_GRACE};
 use crate::peer::{Peer, Scheme};
 use crate::session::{Session, Wire, polled};
@@ -59,15 +61,25 @@ pub(crate) async fn run(mut socket: Socket, peer: Peer, door: Doorway, worker: W
         tokio::select! {
             biased;
             greeted = greet(&socket, &door) => greeted,
-            () = late.as_mut() => return,
-            () = drained.as_mut() => return,
+            () = late.as_mut() => Err(io::Error::new(io::ErrorKind::TimedOut, "its time is over")),
+            () = drained.as_mut() => Err(io::Error::other("the worker drains")),
         }
     };
-    // Who fails here has been told by an alert, if it could be.
-    let Ok((session, facts)) = greeted else { return };
+    let (session, facts) = match greeted {
+        Ok(greeted) => greeted,
+        // The client has been told by an alert, if it could be.
+        Err(error) => return tell(&error, &peer, &worker),
+    };
     let peer = Peer { scheme: Scheme::Https, tls: Some(Arc::new(facts)), ..peer };
     socket.secure(session);
     connection::run(socket, Arc::new(peer), worker).await;
+}
+
+fn tell(error: &io::Error, peer: &Peer, worker: &Worker) {
+    if worker.config.refusals == Refusals::Reported {
+        let reason = format!("no handshake came of it: {error}");
+        worker.app.report(Report::Refused { client: peer.client.escaped(), reason, trace: None });
+    }
 }
 
 async fn greet(socket: &Socket, door: &Doorway) -> io::Result<(Session, Facts)> {

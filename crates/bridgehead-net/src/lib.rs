@@ -35,6 +35,7 @@ mod overseer;
 mod pace;
 mod peer;
 mod reading;
+mod redirect;
 mod refusal;
 mod request_id;
 mod service;

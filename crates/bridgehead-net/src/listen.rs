@@ -39,13 +39,24 @@ pub enum Ownership {
     Shared,
 }
 
+/// What becomes of a listener's clients.
+#[derive(Clone, Debug)]
+pub(crate) enum Door {
+    /// They are served.
+    Open,
+    /// They are, once their handshake is over.
+    Secured(Doorway),
+    /// They are sent to this port.
+    Redirecting(u16),
+}
+
 /// Bound and listening, not yet known to Tokio.
 #[derive(Debug)]
 pub struct Listener {
     kind: Kind<std::net::TcpListener, std::os::unix::net::UnixListener>,
     ownership: Ownership,
     recall: Option<std::os::unix::net::UnixStream>,
-    doorway: Option<Doorway>,
+    door: Door,
 }
 
 /// The same, driven by the runtime it was opened in.
@@ -56,7 +67,7 @@ pub(crate) struct Open {
     kind: Kind<TcpListener, UnixListener>,
     ownership: Ownership,
     recall: Option<UnixStream>,
-    doorway: Option<Doorway>,
+    door: Door,
 }
 
 #[derive(Debug)]
@@ -79,10 +90,10 @@ impl Listener {
         socket.set_nonblocking(true)?;
         let address = socket.local_addr()?;
         if address.as_socket().is_some() {
-            Ok(Self { kind: Kind::Tcp(socket.into()), ownership, recall: None, doorway: None })
+            Ok(Self { kind: Kind::Tcp(socket.into()), ownership, recall: None, door: Door::Open })
         } else if address.is_unix() {
             let path = address.as_pathname().map(|path| path.to_string_lossy().into_owned());
-            Ok(Self { kind: Kind::Unix(socket.into(), path), ownership, recall: None, doorway: None })
+            Ok(Self { kind: Kind::Unix(socket.into(), path), ownership, recall: None, door: Door::Open })
         } else {
             Err(ListenError::Family)
         }
@@ -102,32 +113,38 @@ impl Listener {
     /// One whose clients speak TLS.
     #[must_use]
     pub fn secured(self, credentials: Arc<Credentials>) -> Self {
-        Self { doorway: Some(Doorway::new(credentials)), ..self }
+        Self { door: Door::Secured(Doorway::new(credentials)), ..self }
+    }
+
+    /// One whose clients are sent to this port, by TLS.
+    #[must_use]
+    pub fn redirecting(self, port: u16) -> Self {
+        Self { door: Door::Redirecting(port), ..self }
     }
 
     /// Makes it known to the current runtime.
     pub(crate) fn open(self) -> io::Result<Open> {
-        let Self { kind, ownership, recall, doorway } = self;
+        let Self { kind, ownership, recall, door } = self;
         let recall = recall.map(UnixStream::from_std).transpose()?;
         Ok(match kind {
             Kind::Tcp(listener) => {
                 let listener = TcpListener::from_std(listener)?;
                 let _owned = forked::Claim::on(&listener);
-                Open { _owned, kind: Kind::Tcp(listener), ownership, recall, doorway }
+                Open { _owned, kind: Kind::Tcp(listener), ownership, recall, door }
             }
             Kind::Unix(listener, path) => {
                 let listener = UnixListener::from_std(listener)?;
                 let _owned = forked::Claim::on(&listener);
-                Open { _owned, kind: Kind::Unix(listener, path), ownership, recall, doorway }
+                Open { _owned, kind: Kind::Unix(listener, path), ownership, recall, door }
             }
         })
     }
 }
 
 impl Open {
-    /// By what its clients are greeted, if they speak TLS.
-    pub(crate) fn doorway(&self) -> Option<&Doorway> {
-        self.doorway.as_ref()
+    /// What becomes of its clients.
+    pub(crate) fn door(&self) -> &Door {
+        &self.door
     }
 
     /// Lets nobody new knock, so that those who have are all there are: closing a listener resets whoever still waits.

@@ -45,6 +45,7 @@ mod server;
 mod standby;
 mod stepper;
 mod threaded;
+mod tls;
 mod trace;
 mod trailing;
 mod turner;
@@ -76,6 +77,8 @@ mod _native {
     use crate::raise::{ClientDisconnected, MisuseError};
     #[pymodule_export]
     use crate::server::Server;
+    #[pymodule_export]
+    use crate::tls::{Tls, self_signed};
     #[pymodule_export]
     use crate::upstream::Upstream;
     #[pymodule_export]

@@ -6,6 +6,7 @@
 
 use bridgehead_asgi::{Fate, decode_path, http_version};
 use bridgehead_net::{Peer, RequestHead, Scheme, Trace};
+use bridgehead_tls::Facts;
 use http::Version;
 use http::header::{HOST, HeaderMap, HeaderName, HeaderValue, TE};
 use pyo3::intern;
@@ -36,7 +37,7 @@ pub(crate) struct Extensions {
 }
 
 impl Extensions {
-    fn to_dict<'py>(&self, py: Python<'py>, trailers: Fate) -> PyResult<Bound<'py, PyDict>> {
+    fn to_dict<'py>(&self, py: Python<'py>, trailers: Fate, peer: &Peer) -> PyResult<Bound<'py, PyDict>> {
         let all = PyDict::new(py);
         all.set_item(intern!(py, "http.response.zerocopysend"), PyDict::new(py))?;
         if self.paths {
@@ -45,9 +46,24 @@ impl Extensions {
         if trailers == Fate::Written {
             all.set_item(intern!(py, "http.response.trailers"), PyDict::new(py))?;
         }
+        if let Some(facts) = &peer.tls {
+            all.set_item(intern!(py, "tls"), tls(py, facts)?)?;
+        }
         all.set_item(intern!(py, "bridgehead.shutdown"), self.shutdown.bind(py).copy()?)?;
         Ok(all)
     }
+}
+
+/// As ASGI's `tls` extension has it. A client whose certificate does not hold has no connection, and so no error.
+fn tls<'py>(py: Python<'py>, facts: &Facts) -> PyResult<Bound<'py, PyDict>> {
+    let all = PyDict::new(py);
+    all.set_item(intern!(py, "server_cert"), &*facts.server_cert)?;
+    all.set_item(intern!(py, "client_cert_chain"), &facts.client_chain)?;
+    all.set_item(intern!(py, "client_cert_name"), facts.client_name.as_deref())?;
+    all.set_item(intern!(py, "client_cert_error"), py.None())?;
+    all.set_item(intern!(py, "tls_version"), facts.version)?;
+    all.set_item(intern!(py, "cipher_suite"), facts.cipher)?;
+    Ok(all)
 }
 
 /// Whether a client takes trailers, in a framing that has a place for them.
@@ -125,7 +141,7 @@ impl Template {
         }
         scope.set_item(names::client(py), self.addresses.object(py, &peer.client)?)?;
         scope.set_item(names::server(py), self.addresses.object(py, &peer.server)?)?;
-        scope.set_item(intern!(py, "extensions"), self.extensions.to_dict(py, trailers)?)?;
+        scope.set_item(intern!(py, "extensions"), self.extensions.to_dict(py, trailers, peer)?)?;
         let mut state = self.state.as_ref().map(|state| state.bind(py).copy()).transpose()?;
         if let Some(trace) = &head.trace {
             state = Some(named(py, trace, state)?);

@@ -27,6 +27,7 @@ use crate::runtime::Runtime;
 use crate::runtime_handle::forget_runtime_handle;
 use crate::scope::{Extensions, Template};
 use crate::stepper::Stepper;
+use crate::tls::Tls;
 use crate::turner::Turner;
 
 /// How long the last access lines may take.
@@ -35,8 +36,11 @@ const LAST_LINES: Duration = Duration::from_millis(500);
 /// `bridgehead.worker.Options`, read once.
 #[derive(FromPyObject)]
 struct Options {
-    /// Each with whether it was bound for this worker.
-    listeners: Vec<(RawFd, bool)>,
+    /// Each with whether it was bound for this worker, and whether its clients speak TLS.
+    listeners: Vec<(RawFd, bool, bool)>,
+    tls: Option<Py<Tls>>,
+    /// The port to which the other clients are sent, if they are not served.
+    redirect: Option<u16>,
     /// By which whoever lent them calls them back.
     recall: Option<RawFd>,
     root_path: String,
@@ -250,11 +254,8 @@ fn stepper(
 
 fn start(py: Python<'_>, options: &Options, logs: Wiring) -> PyResult<Started> {
     let config = config(options, logs)?;
-    let listeners = options
-        .listeners
-        .iter()
-        .map(|&listener| listen(listener, options.recall))
-        .collect::<PyResult<_>>()?;
+    let listeners =
+        options.listeners.iter().map(|&listener| listen(listener, options)).collect::<PyResult<_>>()?;
     network::start(py, &options.runtime, config, listeners)
 }
 
@@ -273,11 +274,17 @@ fn config(options: &Options, logs: Wiring) -> PyResult<Config> {
     })
 }
 
-fn listen((descriptor, ours): (RawFd, bool), recall: Option<RawFd>) -> PyResult<Listener> {
+fn listen((descriptor, ours, secure): (RawFd, bool, bool), options: &Options) -> PyResult<Listener> {
     let ownership = if ours { Ownership::Ours } else { Ownership::Shared };
     let listener = Listener::new(ffi::duplicate(descriptor)?, ownership)
         .map_err(|error| PyOSError::new_err(error.to_string()))?;
-    match recall {
+    let listener = match (secure, &options.tls, options.redirect) {
+        (true, Some(tls), _) => listener.secured(tls.get().credentials()),
+        (true, None, _) => return Err(PyValueError::new_err("there is nothing to make handshakes with")),
+        (false, _, Some(port)) => listener.redirecting(port),
+        (false, _, None) => listener,
+    };
+    match options.recall {
         Some(recall) => Ok(listener.lent_until(ffi::duplicate(recall)?)?),
         None => Ok(listener),
     }

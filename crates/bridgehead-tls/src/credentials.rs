@@ -3,7 +3,6 @@
 //! Invariant: a handshake that has begun goes on with what it began with; one that begins has what was read last and
 //! was good.
 
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
@@ -71,15 +70,6 @@ impl Credentials {
     #[must_use]
     pub fn current(&self) -> Arc<Set> {
         Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// The files that are read.
-    #[must_use]
-    pub fn files(&self) -> Vec<PathBuf> {
-        let clients = &self.settings.clients;
-        let ours = self.settings.identities.iter().flat_map(Source::files);
-        let theirs = clients.authorities.iter().chain(&clients.revocations).map(PathBuf::as_path);
-        ours.chain(theirs).map(Path::to_path_buf).collect()
     }
 }
 

@@ -4,7 +4,7 @@
 //!
 //! Invariant: the first certificate of an identity belongs to its key.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use rustls::crypto::CryptoProvider;
@@ -47,16 +47,6 @@ pub(crate) struct Identity {
 }
 
 impl Source {
-    pub(crate) fn files(&self) -> impl Iterator<Item = &Path> {
-        let files = match self {
-            Self::Files(files) => Some(files),
-            Self::Made(_) => None,
-        };
-        files
-            .into_iter()
-            .flat_map(|files| std::iter::once(files.certificates.as_path()).chain(files.key.as_deref()))
-    }
-
     pub(crate) fn read(&self, provider: &CryptoProvider) -> Result<Identity, Problem> {
         match self {
             Self::Files(files) => files.read(provider),

@@ -1,0 +1,86 @@
+//! Sends who comes in the clear to the same place by TLS.
+//!
+//! Invariant: nothing but the place leaves: no application is asked, and no body is read.
+
+use std::sync::Arc;
+
+use bridgehead_asgi::ResponseHead;
+use bytes::Bytes;
+use http::header::HOST;
+use http::{StatusCode, uri};
+
+use crate::app::{App, Arrival, Report, RequestHead, Token};
+use crate::peer::{Address, Peer};
+
+/// The port that browsers take if none is named.
+const USUAL: u16 = 443;
+
+/// Answers with another place.
+pub(crate) struct Redirect {
+    /// Where TLS is spoken.
+    pub(crate) port: u16,
+    /// Who hears of what happens.
+    pub(crate) app: Arc<dyn App>,
+}
+
+impl App for Redirect {
+    fn dispatch(&self, arrival: Box<Arrival>) -> Result<(), Box<Arrival>> {
+        let place = place(&arrival.head, &arrival.peer, self.port);
+        let head =
+            ResponseHead::new(i64::from(StatusCode::PERMANENT_REDIRECT.as_u16())).and_then(|mut head| {
+                head.header(b"location", place.as_bytes())?;
+                head.header(b"content-length", b"0")?;
+                Ok(head)
+            });
+        match head {
+            Ok(head) => {
+                let _ = arrival.half.finish(head.into_parts(), Bytes::new());
+                Ok(())
+            }
+            Err(_) => Err(arrival),
+        }
+    }
+
+    fn progress(&self, _: Token) {}
+
+    fn report(&self, report: Report) {
+        self.app.report(report);
+    }
+}
+
+/// The host is as it came, which was judged; the port is ours.
+fn place(head: &RequestHead, peer: &Peer, port: u16) -> String {
+    let given = head.target.authority().map(uri::Authority::as_str);
+    let given = given.or_else(|| head.headers.get(HOST).and_then(|host| host.to_str().ok()));
+    let host = match (given, &peer.server) {
+        (Some(given), _) if !given.is_empty() => without_port(given).to_owned(),
+        (_, Address::Inet(address)) if address.is_ipv6() => format!("[{}]", address.ip()),
+        (_, Address::Inet(address)) => address.ip().to_string(),
+        _ => "localhost".to_owned(),
+    };
+    let path = head.target.path_and_query().map_or("/", uri::PathAndQuery::as_str);
+    let path = if path == "*" { "/" } else { path };
+    if port == USUAL { format!("https://{host}{path}") } else { format!("https://{host}:{port}{path}") }
+}
+
+fn without_port(host: &str) -> &str {
+    match host.rfind(':') {
+        // The colons of an address are in its brackets.
+        Some(colon) if !host[colon..].contains(']') => &host[..colon],
+        _ => host,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_is_behind_the_host_and_not_in_it() {
+        for (host, expected) in
+            [("a.test", "a.test"), ("a.test:80", "a.test"), ("[::1]", "[::1]"), ("[::1]:8000", "[::1]")]
+        {
+            assert_eq!(without_port(host), expected);
+        }
+    }
+}
