@@ -151,7 +151,8 @@ class Keeper:
 
     async def _is_told(self) -> bool:
         with suppress(TimeoutError):
-            async with asyncio.timeout(_LOOK):
+            # What was made by us has no files.
+            async with asyncio.timeout(_LOOK if self._loaded.files else None):
                 await self._told.wait()
         told = self._told.is_set()
         self._told.clear()

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from bridgehead.forwarded import misread
 from bridgehead.sources import Resolved
 
+_TLS = ("ssl_keyfile_password", "ssl_min_version", "ssl_version", "ssl_ciphers")
 _RELOADING = ("reload_dirs", "reload_includes", "reload_excludes", "reload_delay", "reload_poll")
 
 
@@ -17,6 +18,7 @@ def doubts(settings: Resolved) -> Iterator[str]:
     """The sentences."""
     yield from _passed_over(settings)
     yield from _without_reload(settings)
+    yield from _without_tls(settings)
     yield from _trusted_by_nothing(settings)
     root_path = settings.config.root_path
     if root_path and not (root_path.startswith("/") and not root_path.endswith("/")):
@@ -40,6 +42,14 @@ def _trusted_by_nothing(settings: Resolved) -> Iterator[str]:
     sentence = misread(settings.config.forwarded_allow_ips or "") if given is not None else None
     if given is not None and sentence is not None:
         yield f"{given.source}: {sentence}"
+
+
+def _without_tls(settings: Resolved) -> Iterator[str]:
+    """What would be an error if it asked for more than TLS itself does is one (`certificates.py`)."""
+    if not settings.config.is_ssl:
+        for name in _TLS:
+            if name in settings.origins:
+                yield f"{settings.origins[name].source} does nothing without --ssl-certfile."
 
 
 def _without_reload(settings: Resolved) -> Iterator[str]:

@@ -34,6 +34,16 @@ async def chunks(scope: Scope, receive: Receive, send: Send) -> None:
     await end(send)
 
 
+@routes.at("endless")
+async def until_the_client_is_gone(scope: Scope, receive: Receive, send: Send) -> None:
+    await start(send)
+    try:
+        while True:
+            await more(send, b"e" * 50_000)
+    finally:
+        routes.note("gone", True)
+
+
 @routes.at("paced")
 async def one_piece_and_the_next_by_the_bell(scope: Scope, receive: Receive, send: Send) -> None:
     await start(send)

@@ -8,6 +8,7 @@ from table import bugs, exists, rows
 RANGES = [
     (1, 34),
     (36, 50),
+    (73, 79),
     (94, 104),
     (108, 113),
     (119, 119),

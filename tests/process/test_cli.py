@@ -160,6 +160,7 @@ def test_a_bad_variable_is_named() -> None:
             ["UVICORN_PORT is passed over, since UVICORN_UDS says where to listen."],
         ),
         ("--reload-dir x", {}, ["--reload-dir does nothing without --reload."]),
+        ("--ssl-ciphers x", {}, ["--ssl-ciphers does nothing without --ssl-certfile."]),
         ("--reload-delay 1 --reload", {}, []),
         ("--reload-dir x --no-reload", {}, []),
         ("", {"BRIDGEHEAD_RELOAD_DELAY": "1"}, []),

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 from harness import Client, Server
-from secured import OURS, Secured, file, reach, trusting
+from secured import OURS, Secured, file, hello, reach, trusting
 
 BOTH = ("--bind", "127.0.0.1:0", "--insecure-bind", "127.0.0.1:0")
 
@@ -37,6 +37,46 @@ def test_who_comes_in_the_clear_is_sent_to_the_same_place_by_tls() -> None:
         place = f"http://localhost:{clear}/tls"
         answered = httpx.get(place, verify=trusting(), follow_redirects=True, trust_env=False)
         assert answered.json()["scheme"] == "https"
+
+
+def test_a_handshake_in_the_clear_is_refused() -> None:
+    with Server("tls_app:app") as server:
+        with Client(("127.0.0.1", server.port)) as client:
+            client.send(hello())
+            assert client.read_response().status == 400
+            client.assert_closed()
+        assert server.ask("/hello").status == 200
+
+
+def test_a_reload_keeps_the_certificate_that_was_made(tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(APP)
+    with Server("app:app", "--reload", "--ssl-self-signed", cwd=tmp_path) as server:
+        first = fetched(server)
+        (tmp_path / "app.py").write_text(APP + "# changed\n")
+        server.wait_line("Application startup complete", count=2, timeout=30)
+        assert fetched(server) == first
+
+
+APP = """
+async def app(scope, receive, send):
+    if scope["type"] == "lifespan":
+        while True:
+            message = await receive()
+            await send({"type": message["type"] + ".complete"})
+            if message["type"] == "lifespan.shutdown":
+                return
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+    await send({"type": "http.response.body"})
+"""
+
+
+def fetched(server: Server) -> bytes:
+    """The certificate that a client is shown, and an answer that comes by it."""
+    blind = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    blind.check_hostname, blind.verify_mode = False, ssl.CERT_NONE
+    with Secured(server.port, blind) as client:
+        assert client.ask("/").status == 200
+        return client.certificate()
 
 
 def test_a_certificate_is_made_for_development() -> None:

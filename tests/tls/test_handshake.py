@@ -133,6 +133,8 @@ NO_HANDSHAKES = {
     "garbage": bytes(range(256)) * 256,
     "zeroes": bytes(65536),
     "the end of a handshake": b"\x15\x03\x03\x00\x02\x01\x00",
+    "a flood of warnings": b"\x15\x03\x03\x00\x02\x01\x5a" * 10_000,
+    "a flood of changed ciphers": b"\x14\x03\x03\x00\x01\x01" * 10_000,
     "a record that is too long": b"\x16\x03\x01\xff\xff",
 }
 

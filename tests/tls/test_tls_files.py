@@ -11,6 +11,9 @@ from secured import PASSWORD, file
 from bridgehead import Config
 from bridgehead.certificates import credentials
 from bridgehead.errors import StartError
+from bridgehead.print_config import as_file, as_table
+from bridgehead.settings import Settings
+from bridgehead.sources import Given, resolve
 
 KEYS = [
     ("server.pem", "server.key"),
@@ -143,3 +146,12 @@ def test_a_configuration_has_uvicorns_attributes() -> None:
     assert not Config("wire_app:app").is_ssl
     assert (asked.ssl_version, asked.ssl_cert_reqs, asked.ssl_ca_certs) == (17, 0, None)
     assert asked.addresses()[0].secure
+
+
+def test_a_password_is_not_printed() -> None:
+    given = {"ssl_keyfile_password": Given(value="secret", source="a test")}
+    settings = Settings(resolved=resolve([given]), layers=(), variables={}, file=None)
+    for printed in (as_table(settings), as_file(settings)):
+        assert "ssl-keyfile-password" in printed
+        assert "is a secret" in printed or "(a secret)" in printed
+        assert '"secret"' not in printed

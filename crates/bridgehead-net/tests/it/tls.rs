@@ -181,3 +181,18 @@ async fn what_is_no_handshake_is_closed_and_holds_up_nobody() {
     assert!(alert.is_empty() || alert[0] == 0x15, "{alert:?}");
     assert!(secured.site.is_quiet().await);
 }
+
+#[tokio::test]
+async fn a_flood_of_new_keys_holds_up_nobody() {
+    let secured = Secured::open(plain(LONG), &[Version::Tls13]);
+    let mut flooding = secured.connect().await;
+    for _ in 0..1000 {
+        flooding.stream.get_mut().1.refresh_traffic_keys().expect("TLS 1.3");
+    }
+    // A server that has had enough may have closed already.
+    let _ = flooding.stream.write_all(b"G").await;
+    let mut client = secured.connect().await;
+    client.send(GET).await;
+    let _ = secured.site.next().await.half.finish(head(204, &[]), Bytes::new());
+    assert_eq!(client.head().await.status, 204);
+}
