@@ -67,6 +67,10 @@ differential: build ## odd requests by the hundred thousand, beside h11 and llht
 	BRIDGEHEAD_TEST_DIFFERENTIAL=$(or $(CASES),200000) BRIDGEHEAD_TEST_SEED=$(or $(SEED),$(shell date +%s)) \
 		$(PYTEST) tests/differential $(ARGS)
 
+.PHONY: h2spec
+h2spec: build ## h2spec's cases of HTTP/2 (needs go, the first time)
+	@.ci/h2spec $(VENV)
+
 .PHONY: check check-style check-types check-rust check-dependencies
 check: check-style check-types check-rust check-dependencies ## the linters: format, types, stubs, clippy, rustdoc, dependencies, house rules
 

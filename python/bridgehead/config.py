@@ -130,6 +130,14 @@ class Config(Encryption):
         help="who drives the network: the loop (fused), a thread (threaded), or auto: fused on Linux",
         differs="new. uvicorn has no network of its own to be driven",
     )
+    http2: bool = option(
+        True,
+        read=switch,
+        shape=Shape.SWITCH,
+        group="Application",
+        help="speak HTTP/2 with clients that begin in it; see docs/http2.md",
+        differs="uvicorn: off, and only with its zttp parser",
+    )
     task_impl: str = option(
         "auto",
         read=choice("auto", "asyncio", "rust"),

@@ -23,7 +23,6 @@ _UVICORN_ONLY = frozenset(
     [
         "H11_MAX_INCOMPLETE_EVENT_SIZE",
         "HTTP",
-        "HTTP2",
         "LIMIT_MAX_REQUESTS",
         "LIMIT_MAX_REQUESTS_JITTER",
         "RESET_CONTEXTVARS",

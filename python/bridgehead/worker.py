@@ -57,6 +57,7 @@ class Options:
     pathsend: bool
     keep_alive: float
     bounds: Bounds
+    http2: bool
     date_header: bool
     default_headers: tuple[tuple[bytes, bytes], ...]
     logs: Logs
@@ -198,6 +199,7 @@ class Worker:
             pathsend=config.pathsend,
             keep_alive=config.timeout_keep_alive,
             bounds=config,
+            http2=config.http2,
             date_header=config.date_header,
             default_headers=tuple(config.encoded_headers),
             runtime=_runtime(place),

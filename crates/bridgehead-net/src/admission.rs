@@ -40,10 +40,10 @@ pub struct AdmissionLimits {
 #[derive(Clone, Debug)]
 pub struct Admission(Option<Arc<Shared>>);
 
-/// The right to run; dropping it gives it back.
+/// The right to run, by one admission or by two; dropping it gives it back.
 #[derive(Debug)]
 #[must_use = "what is admitted runs for as long as its permit is kept"]
-pub struct Permit(Option<Arc<Shared>>);
+pub struct Permit([Option<Arc<Shared>>; 2]);
 
 /// Why somebody was not admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,8 +85,8 @@ impl Admission {
     /// A permit, if one is there that nobody waits for.
     pub fn try_enter(&self) -> Option<Permit> {
         match &self.0 {
-            None => Some(Permit(None)),
-            Some(shared) => shared.try_take().then(|| Permit(Some(Arc::clone(shared)))),
+            None => Some(Permit([None, None])),
+            Some(shared) => shared.try_take().then(|| Permit([Some(Arc::clone(shared)), None])),
         }
     }
 
@@ -103,15 +103,15 @@ impl Admission {
         if let Some(permit) = self.try_enter() {
             return Ok(permit);
         }
-        let Some(shared) = &self.0 else { return Ok(Permit(None)) };
+        let Some(shared) = &self.0 else { return Ok(Permit([None, None])) };
         let mut place = match shared.line_up()? {
-            Lined::Admitted => return Ok(Permit(Some(Arc::clone(shared)))),
+            Lined::Admitted => return Ok(Permit([Some(Arc::clone(shared)), None])),
             Lined::Waits(number) => Place { shared: Arc::clone(shared), number: Some(number) },
         };
         let mut deadline = pin!(shared.limits.patience.map(sleep));
         poll_fn(|cx| {
             if place.poll(cx).is_ready() {
-                return Poll::Ready(Ok(Permit(Some(Arc::clone(shared)))));
+                return Poll::Ready(Ok(Permit([Some(Arc::clone(shared)), None])));
             }
             match deadline.as_mut().as_pin_mut() {
                 Some(deadline) => deadline.poll(cx).map(|()| Err(TurnedAway::Late)),
@@ -134,11 +134,16 @@ impl Admission {
     }
 }
 
+impl Permit {
+    /// Both, kept and given back together. Each is of one admission.
+    pub(crate) fn and(mut self, mut other: Self) -> Self {
+        Self([self.0[0].take(), other.0[0].take()])
+    }
+}
+
 impl Drop for Permit {
     fn drop(&mut self) {
-        if let Some(shared) = &self.0 {
-            shared.give_back();
-        }
+        self.0.iter().flatten().for_each(|shared| shared.give_back());
     }
 }
 

@@ -97,7 +97,7 @@ pub struct RequestHead {
     pub method: Method,
     /// The target as it came, in origin, absolute or asterisk form.
     pub target: Uri,
-    /// HTTP/1.0 or HTTP/1.1.
+    /// HTTP/1.0, HTTP/1.1 or HTTP/2.
     pub version: Version,
     /// Lower-case names, values of one name in their order.
     pub headers: HeaderMap,

@@ -20,6 +20,8 @@ pub struct Config {
     pub keep_alive: Duration,
     /// What a client may cost.
     pub bounds: Limits,
+    /// Whether a client may begin in HTTP/2.
+    pub http2: Http2,
     /// Whether answers carry the time they were made.
     pub date_header: bool,
     /// Sent with each answer that does not carry the same name already.
@@ -48,6 +50,15 @@ pub enum Connections {
     Silent,
     /// That they are made, and that they are gone, by [`crate::App::report`].
     Reported,
+}
+
+/// Whether HTTP/2 is spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Http2 {
+    /// By who begins with its preface.
+    Spoken,
+    /// It is not.
+    Off,
 }
 
 /// What a client may cost; `None` is anything.

@@ -22,6 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use http::{StatusCode, request};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -30,18 +31,19 @@ use crate::accept::{Worker, driver_turn};
 use crate::access::Record;
 use crate::app::{App, Report};
 use crate::client_half::{Encore, Witness};
-use crate::config::{Config, Refusals};
+use crate::config::{Config, Http2, Refusals};
 use crate::departure::Departure;
 use crate::exchange::After;
 use crate::executor::Executor;
 use crate::farewell;
 use crate::http1;
+use crate::http2;
 use crate::inspector::{Inspector, Standing};
 use crate::peer::Peer;
 use crate::refusal::{self, Refusal};
 use crate::request_id::Trace;
 use crate::service;
-use crate::shutdown::Stage;
+use crate::shutdown::{Drain, Stage};
 use crate::socket::{Io, Socket};
 use crate::timers::{Sleep, poll_deadline};
 use crate::told::Told;
@@ -95,14 +97,29 @@ enum Event {
     Closing,
 }
 
+/// How a connection of HTTP/1 ends.
+enum End {
+    /// With its client.
+    Over,
+    /// It begins anew, in HTTP/2, of which this was read.
+    Http2(Bytes),
+}
+
 /// Serves one client.
 pub(crate) async fn run(socket: Socket, peer: Arc<Peer>, worker: Worker) {
     let line = Arc::new(Line::new(socket, peer, &worker));
     let _told = Told::of(&worker, &line.peer);
+    if let End::Http2(ahead) = serve_http1(&line, &worker).await {
+        // Apart, so that a connection of HTTP/1 needs no room for it.
+        Box::pin(http2::run(line, worker, ahead)).await;
+    }
+}
+
+async fn serve_http1(line: &Arc<Line>, worker: &Worker) -> End {
     let mut watch = worker.watch.clone();
     let executor = worker.executor.clone();
     let protocol = http1::protocol(&worker.config);
-    let service = service_fn(|request| service::answer(Arc::clone(&line), worker.clone(), request));
+    let service = service_fn(|request| service::answer(Arc::clone(line), worker.clone(), request));
     let io = Io { socket: Arc::clone(&line.socket), inspector: Arc::clone(&line.inspector) };
     let mut http = pin!(protocol.serve_connection(TokioIo::new(io), service));
     let mut timer = pin!(executor.sleep(line.config.bounds.first_byte.unwrap_or(line.config.keep_alive)));
@@ -122,18 +139,21 @@ pub(crate) async fn run(socket: Socket, peer: Arc<Peer>, worker: Worker) {
                 line.record_refusal(ended);
                 break;
             }
+            Event::Refused(Refusal::Preface) if line.config.http2 == Http2::Spoken => {
+                return End::Http2(line.inspector.preface());
+            }
             Event::Refused(refusal) => {
                 line.refuse(refusal, &executor).await;
                 break;
             }
-            Event::Over | Event::Stage(Stage::Aborting) => return,
+            Event::Over | Event::Stage(Stage::Aborting) => return End::Over,
             Event::Stage(_) => {
                 drain = Drain::Asked;
                 line.draining.store(true, Ordering::Relaxed);
             }
             Event::Unread => break,
             // Half a head is no request: hyper would wait for the rest of it.
-            Event::Last if line.is_fresh() => return,
+            Event::Last if line.is_fresh() => return End::Over,
             Event::Last => {
                 drain = Drain::Begun;
                 http.as_mut().graceful_shutdown();
@@ -151,23 +171,7 @@ pub(crate) async fn run(socket: Socket, peer: Arc<Peer>, worker: Worker) {
             () = farewell::linger(&line.socket, &executor) => {}
         }
     }
-}
-
-/// How far a connection has heard of its worker's draining.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Drain {
-    Unasked,
-    /// It has a moment for what is on its way.
-    Asked,
-    /// hyper knows.
-    Begun,
-}
-
-impl Drain {
-    /// The stage that is waited for.
-    fn next_stage(self) -> Stage {
-        if self == Self::Unasked { Stage::Draining } else { Stage::Aborting }
-    }
+    End::Over
 }
 
 impl std::fmt::Debug for Line {
@@ -223,6 +227,11 @@ impl Line {
     pub(crate) fn begin(self: &Arc<Self>, head: &request::Parts) -> Turn {
         *self.phase() = Phase::Busy(None);
         Turn::new(Arc::clone(self), self.peer_of(head), head)
+    }
+
+    /// A request of HTTP/2, which shares the connection with others.
+    pub(crate) fn begin_stream(self: &Arc<Self>, head: &request::Parts) -> Turn {
+        Turn::beside_others(Arc::clone(self), self.peer_of(head), head)
     }
 
     /// Who sent this request: the client, or whom a trusted proxy names.

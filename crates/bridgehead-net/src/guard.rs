@@ -345,10 +345,8 @@ fn request_line(line: &[u8], limits: &HeadLimits) -> Result<Minor, Refusal> {
     if first > LONGEST_METHOD {
         return Err(no_method(line));
     }
-    if first == last {
-        return Err(Refusal::BadRequestLine);
-    }
-    let (target, version) = (&line[first + 1..last], &line[last + 1..]);
+    let target = line.get(first + 1..last).ok_or(Refusal::BadRequestLine)?;
+    let version = &line[last + 1..];
     if target.len() > limits.target {
         return Err(Refusal::LongTarget);
     }
@@ -357,6 +355,7 @@ fn request_line(line: &[u8], limits: &HeadLimits) -> Result<Minor, Refusal> {
         return Err(Refusal::BadTarget);
     }
     match version {
+        _ if line == b"PRI * HTTP/2.0" => Err(Refusal::Preface),
         b"HTTP/1.1" => Ok(Minor::One),
         b"HTTP/1.0" => Ok(Minor::Zero),
         [b'H', b'T', b'T', b'P', b'/', b'0'..=b'9', b'.', b'0'..=b'9'] => Err(Refusal::UnknownVersion),
@@ -453,9 +452,10 @@ mod tests {
         {
             assert_eq!(verdict(line.as_bytes()), Err(Refusal::BadRequestLine));
         }
-        for line in ["GET / HTTP/1.2\r\n", "GET / HTTP/2.0\r\n", "PRI * HTTP/2.0\r\n"] {
+        for line in ["GET / HTTP/1.2\r\n", "GET / HTTP/2.0\r\n"] {
             assert_eq!(verdict(line.as_bytes()), Err(Refusal::UnknownVersion));
         }
+        assert_eq!(verdict(b"PRI * HTTP/2.0\r\n"), Err(Refusal::Preface));
         assert_eq!(verdict(b"GET /a#b HTTP/1.1\r\n"), Err(Refusal::BadTarget));
         assert_eq!(verdict(b"GET /\xc3\xa9 HTTP/1.1\r\n"), Err(Refusal::BadTarget));
         assert_eq!(verdict("M".repeat(33).as_bytes()), Err(Refusal::BadMethod));

@@ -6,11 +6,15 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
+use bytes::Bytes;
 use tokio::io::ReadBuf;
 
 use crate::config::HeadLimits;
 use crate::guard::{Breach, Guard};
 use crate::refusal::Refusal;
+
+/// What HTTP/2 begins with, as far as HTTP/1 takes it for a line.
+const PREFACE_LINE: &[u8] = b"PRI * HTTP/2.0\r\n";
 
 /// How far a client is with what it sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +39,12 @@ pub(crate) struct Inspector {
 struct State {
     guard: Guard,
     breach: Option<Breach>,
+    /// Bytes so far.
+    read: usize,
     /// Whether hyper has used up what came before the breach, and wants more.
     reached: bool,
+    /// What came behind the line that HTTP/2 begins with.
+    rest: Vec<u8>,
 }
 
 impl Inspector {
@@ -67,18 +75,37 @@ impl Inspector {
     /// Looks at what was read behind `before`, and takes out what is not let through.
     pub(crate) fn poll_look(&self, buffer: &mut ReadBuf<'_>, before: usize) -> Poll<io::Result<()>> {
         let mut state = self.state();
-        let Err(breach) = state.guard.admit(&buffer.filled()[before..], &self.limits) else {
+        let came = &buffer.filled()[before..];
+        let already = state.read;
+        state.read = already.saturating_add(came.len());
+        let Err(mut breach) = state.guard.admit(came, &self.limits) else {
             return Poll::Ready(Ok(()));
         };
+        if breach.refusal == Refusal::Preface {
+            match behind_preface(already, came) {
+                Some(rest) => state.rest = rest.to_vec(),
+                None => breach.refusal = Refusal::UnknownVersion,
+            }
+        }
         state.breach = Some(breach);
         state.reached = breach.sound == 0;
         buffer.set_filled(before + breach.sound);
         if breach.sound > 0 { Poll::Ready(Ok(())) } else { poll_refused(breach) }
     }
 
+    /// What a client of HTTP/2 has sent.
+    pub(crate) fn preface(&self) -> Bytes {
+        [PREFACE_LINE, &self.state().rest].concat().into()
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What came behind HTTP/2's first line, if that is the connection's first line as well.
+fn behind_preface(already: usize, came: &[u8]) -> Option<&[u8]> {
+    came.strip_prefix(PREFACE_LINE.get(already..)?)
 }
 
 /// A head is refused by the connection, which sees it when hyper is through with what came before; a body by whoever

@@ -19,6 +19,8 @@ pub(crate) enum Refusal {
     BadMethod,
     BadRequestLine,
     UnknownVersion,
+    /// The beginning of HTTP/2, where that is not spoken.
+    Preface,
     BareLineFeed,
     FoldedLine,
     LargeHead,
@@ -63,7 +65,7 @@ impl Refusal {
             Self::LargeHead => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             Self::LargeBody => StatusCode::PAYLOAD_TOO_LARGE,
             Self::SlowHead | Self::SlowBody => StatusCode::REQUEST_TIMEOUT,
-            Self::UnknownVersion => StatusCode::HTTP_VERSION_NOT_SUPPORTED,
+            Self::UnknownVersion | Self::Preface => StatusCode::HTTP_VERSION_NOT_SUPPORTED,
             Self::BadMethod | Self::UnknownCoding => StatusCode::NOT_IMPLEMENTED,
             Self::UnknownExpectation => StatusCode::EXPECTATION_FAILED,
             Self::Overloaded | Self::QueueFull | Self::QueuedTooLong => StatusCode::SERVICE_UNAVAILABLE,
@@ -80,7 +82,9 @@ impl Refusal {
             Self::BadTarget => "Bad Request: the request target must begin with / or be an absolute URL",
             Self::LongTarget => "URI Too Long: the request target is longer than is allowed",
             Self::BadRequestLine => "Bad Request: the first line must be a method, a target and HTTP/1.1",
-            Self::UnknownVersion => "HTTP Version Not Supported: HTTP/1.1 and HTTP/1.0 are understood",
+            Self::UnknownVersion | Self::Preface => {
+                "HTTP Version Not Supported: HTTP/1.1 and HTTP/1.0 are understood"
+            }
             Self::BareLineFeed => "Bad Request: a line ended without its carriage return",
             Self::FoldedLine => "Bad Request: a header line began with a blank",
             Self::LargeHead => "Request Header Fields Too Large: more header lines or bytes than are allowed",

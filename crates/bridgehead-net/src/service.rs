@@ -225,7 +225,7 @@ fn refuse(refusal: Refusal, line: &Line, config: &Config, mut turn: Turn) -> Res
 }
 
 /// Adds what every answer has, and keeps what its access line shows.
-fn complete<B>(response: &mut Response<B>, config: &Config, turn: &mut Turn) {
+pub(crate) fn complete<B>(response: &mut Response<B>, config: &Config, turn: &mut Turn) {
     if let Some(trace) = turn.trace()
         && !response.headers().contains_key(request_id::HEADER)
     {
@@ -259,14 +259,14 @@ fn judge(head: &request::Parts) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn judge_method(method: &Method) -> Result<(), Refusal> {
+pub(crate) fn judge_method(method: &Method) -> Result<(), Refusal> {
     // A server that is no proxy has nothing to connect to, and TRACE gives cookies to scripts.
     let refused = matches!(*method, Method::CONNECT | Method::TRACE);
     let lower = method.as_str().bytes().any(|byte| byte.is_ascii_lowercase());
     if refused || lower { Err(Refusal::BadMethod) } else { Ok(()) }
 }
 
-fn judge_target(head: &request::Parts) -> Result<(), Refusal> {
+pub(crate) fn judge_target(head: &request::Parts) -> Result<(), Refusal> {
     let target = &head.uri;
     let fits = match target.scheme_str() {
         Some(scheme) => matches!(scheme, "http" | "https"),

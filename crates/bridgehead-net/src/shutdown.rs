@@ -67,6 +67,23 @@ impl Watch {
     }
 }
 
+/// How far a connection has heard of its worker's draining.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Drain {
+    Unasked,
+    /// It has a moment for what is on its way.
+    Asked,
+    /// hyper knows.
+    Begun,
+}
+
+impl Drain {
+    /// The stage that is waited for.
+    pub(crate) fn next_stage(self) -> Stage {
+        if self == Self::Unasked { Stage::Draining } else { Stage::Aborting }
+    }
+}
+
 impl LastOne {
     pub(crate) async fn gone(mut self) {
         // Nothing is ever sent: `None` comes when the last sender was dropped.

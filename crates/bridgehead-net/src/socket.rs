@@ -201,7 +201,7 @@ impl Socket {
         let _ = either!(self, stream => SockRef::from(stream).shutdown(std::net::Shutdown::Write));
     }
 
-    fn poll_read(&self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    pub(crate) fn poll_read(&self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match &self.layer {
             Layer::None => self.poll_read_wire(cx, buffer),
             Layer::Tls(session) => locked(session).poll_read(&mut Wire { socket: self, cx }, buffer),
@@ -255,14 +255,14 @@ impl Socket {
         }));
     }
 
-    fn poll_write(&self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+    pub(crate) fn poll_write(&self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         match &self.layer {
             Layer::None => self.poll_write_wire(cx, slices),
             Layer::Tls(session) => locked(session).poll_write(&mut Wire { socket: self, cx }, slices),
         }
     }
 
-    fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    pub(crate) fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if let Layer::Tls(session) = &self.layer {
             ready!(locked(session).poll_flush(&mut Wire { socket: self, cx }))?;
         }

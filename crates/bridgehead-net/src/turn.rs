@@ -1,6 +1,7 @@
 //! One request's time on its connection: what is known of it, and what comes after.
 //!
-//! Invariant: the connection is busy for as long as its turn lives.
+//! Invariant: the connection is busy for as long as its turn lives. One of HTTP/2 has many, and counts
+//! them itself.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -29,6 +30,8 @@ enum Next {
     Idle,
     Encore(Encore),
     Closing,
+    /// The connection has other turns.
+    Others,
 }
 
 impl Turn {
@@ -36,6 +39,13 @@ impl Turn {
         let record = line.config.access_log.as_ref().map(|log| Record::new(log, head));
         let trace = line.config.request_ids.as_ref().map(|ids| Arc::new(ids.trace(&head.headers)));
         Self { line, peer, record, trace, next: Next::Idle }
+    }
+
+    /// One of many at a time.
+    pub(crate) fn beside_others(line: Arc<Line>, peer: Arc<Peer>, head: &request::Parts) -> Self {
+        let mut turn = Self::new(line, peer, head);
+        turn.next = Next::Others;
+        turn
     }
 
     /// Whose request this is: it hears of the client's leaving.
@@ -90,11 +100,15 @@ impl Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        *self.line.phase() = match std::mem::replace(&mut self.next, Next::Idle) {
-            Next::Idle => Phase::Idle(Instant::now()),
-            Next::Encore(encore) => Phase::Encore(encore),
-            Next::Closing => Phase::Closing,
+        let after = match std::mem::replace(&mut self.next, Next::Idle) {
+            Next::Idle => Some(Phase::Idle(Instant::now())),
+            Next::Encore(encore) => Some(Phase::Encore(encore)),
+            Next::Closing => Some(Phase::Closing),
+            Next::Others => None,
         };
+        if let Some(after) = after {
+            *self.line.phase() = after;
+        }
         if let (Some(record), Some(log)) = (self.record.take(), &self.line.config.access_log) {
             log.write(&record, &self.peer, self.trace.as_ref(), &*self.line.app);
         }

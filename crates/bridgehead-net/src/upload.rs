@@ -1,10 +1,10 @@
-//! Carries a request's body from hyper to the application, no further ahead than it is read.
+//! Carries a request's body from the network to the application, no further ahead than it is read.
 //!
 //! Small bodies that are already there are taken before the application starts ([`Uploader::prefetch`]); the rest is a
 //! task of its own ([`Uploader::pump`]), since hyper does not poll the answer while it cannot write.
 //!
-//! Invariant: at most the high-water mark, or as many chunks as an answer may have, and one frame wait for the application; above that hyper is not asked, so
-//! it does not read, and the client is held by TCP.
+//! Invariant: at most the high-water mark, or as many chunks as an answer may have, and one frame wait for the application; above that its source is not asked, so
+//! it does not read, and the client is held by TCP, or by its stream's window.
 
 use std::error::Error;
 use std::future::poll_fn;
@@ -48,13 +48,28 @@ pub(crate) enum Progress {
     Refused(Refusal),
 }
 
+/// Where a body comes from.
+pub(crate) trait Source: Body<Data = Bytes> + Unpin {
+    /// Whether this is the client's leaving, and not its fault in framing.
+    fn is_cut_off(error: &Self::Error) -> bool;
+}
+
+impl Source for Incoming {
+    fn is_cut_off(error: &hyper::Error) -> bool {
+        let io = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+        io.is_none_or(|error| {
+            !matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData)
+        })
+    }
+}
+
 /// The half of an exchange that bodies are put into.
 #[derive(Debug)]
 pub(crate) struct Uploader(pub(crate) Arc<Shared>);
 
 impl Uploader {
     /// Says what is to come, and when.
-    pub(crate) fn announce(&self, body: &Incoming, begin: Begin, limit: Option<u64>, keeps: bool) {
+    pub(crate) fn announce(&self, body: &impl Source, begin: Begin, limit: Option<u64>, keeps: bool) {
         let mut state = self.0.lock();
         state.upload.keeps = keeps;
         state.upload.limit = limit;
@@ -64,7 +79,7 @@ impl Uploader {
 
     /// Takes what has already arrived. Gives hyper one more turn for each time it brought something, since it
     /// decodes one frame a turn.
-    pub(crate) async fn prefetch(&self, body: &mut Incoming) -> Progress {
+    pub(crate) async fn prefetch(&self, body: &mut impl Source) -> Progress {
         let mut brought = false;
         poll_fn(|cx| {
             loop {
@@ -86,7 +101,7 @@ impl Uploader {
     }
 
     /// Carries the rest, until it is complete, broken, too slow, or no longer of use.
-    pub(crate) async fn pump(self, mut body: Incoming, limits: PaceLimits, executor: Executor) {
+    pub(crate) async fn pump(self, mut body: impl Source, limits: PaceLimits, executor: Executor) {
         let (mut pace, mut received) = (Pace::new(limits), self.received());
         let mut timer: Option<Pin<Box<Sleep>>> = None;
         let mut discard = Discard::default();
@@ -142,7 +157,7 @@ impl Uploader {
     }
 
     /// One frame from hyper into the exchange.
-    fn poll_frame(&self, body: &mut Incoming, cx: &mut Context<'_>) -> Poll<Progress> {
+    fn poll_frame<S: Source>(&self, body: &mut S, cx: &mut Context<'_>) -> Poll<Progress> {
         if body.is_end_stream() {
             self.end(Flow::Complete);
             return Poll::Ready(Progress::Complete);
@@ -153,7 +168,7 @@ impl Uploader {
                 Progress::Complete
             }
             Some(Err(error)) => {
-                let (flow, progress) = if is_cut_off(&error) {
+                let (flow, progress) = if S::is_cut_off(&error) {
                     (Flow::Broken, Progress::CutOff)
                 } else {
                     (Flow::Refused(Refusal::BadBody), Progress::Refused(Refusal::BadBody))
@@ -208,7 +223,7 @@ struct Discard {
 }
 
 impl Discard {
-    fn poll(&mut self, body: &mut Incoming, executor: &Executor, cx: &mut Context<'_>) -> Poll<()> {
+    fn poll(&mut self, body: &mut impl Source, executor: &Executor, cx: &mut Context<'_>) -> Poll<()> {
         let timer = self.timer.get_or_insert_with(|| Box::pin(executor.sleep(PATIENCE)));
         while let Poll::Ready(frame) = Pin::new(&mut *body).poll_frame(cx) {
             let Some(Ok(frame)) = frame else { return Poll::Ready(()) };
@@ -234,12 +249,6 @@ fn poll_deadline(
         timer.as_mut().reset(deadline);
     }
     timer.as_mut().poll(cx)
-}
-
-/// Whether the client ended its stream in the middle of a body, or its connection is gone.
-fn is_cut_off(error: &hyper::Error) -> bool {
-    let io = error.source().and_then(|source| source.downcast_ref::<io::Error>());
-    io.is_none_or(|error| !matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData))
 }
 
 #[derive(Debug, PartialEq, Eq)]

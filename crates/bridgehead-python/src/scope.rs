@@ -181,7 +181,8 @@ impl Template {
             };
             (self.header_names.object(py, name), PyBytes::new(py, value))
         };
-        let list = if head.headers.len() == head.headers.keys_len() {
+        // Those of HTTP/2 lie wherever: of several with one name it is known how they came, which is all that matters.
+        let list = if head.headers.len() == head.headers.keys_len() || head.version >= Version::HTTP_2 {
             PyList::new(py, head.headers.iter().map(pair))?
         } else {
             PyList::new(py, as_received(&head.headers).into_iter().map(pair))?

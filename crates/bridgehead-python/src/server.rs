@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bridgehead_net::{Config, Known, Listener, LogPipe, Network, Ownership, Stage};
+use bridgehead_net::{Config, Http2, Known, Listener, LogPipe, Network, Ownership, Stage};
 use http::{HeaderName, HeaderValue};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -48,6 +48,7 @@ struct Options {
     pathsend: bool,
     keep_alive: f64,
     bounds: Bounds,
+    http2: bool,
     date_header: bool,
     default_headers: Vec<(Vec<u8>, Vec<u8>)>,
     logs: Logs,
@@ -263,6 +264,7 @@ fn config(options: &Options, logs: Wiring) -> PyResult<Config> {
     Ok(Config {
         keep_alive: Duration::try_from_secs_f64(options.keep_alive)?,
         bounds: options.bounds.read()?,
+        http2: if options.http2 { Http2::Spoken } else { Http2::Off },
         date_header: options.date_header,
         default_headers: default_headers(&options.default_headers)?,
         access_log: logs.access_log,

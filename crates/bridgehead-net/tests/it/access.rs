@@ -101,7 +101,7 @@ async fn a_head_that_could_not_be_read_has_a_line_without_a_request() {
         ("GET /\x01 HTTP/1.1\r\nHost: a\r\n\r\n", "400 Bad Request"),
         ("GET /?\" HTTP/1.1\r\nHost: a\r\n\r\n", "400 Bad Request"),
         ("GET / HTTP/3.0\r\nHost: a\r\n\r\n", "505 HTTP Version Not Supported"),
-        ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "505 HTTP Version Not Supported"),
+        ("\r\nPRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "505 HTTP Version Not Supported"),
         ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n", "400 Bad Request"),
         (&long, "414 URI Too Long"),
         (&many, "431 Request Header Fields Too Large"),

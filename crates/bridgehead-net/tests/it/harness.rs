@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use bridgehead_asgi::{ResponseHead, ResponseParts};
 use bridgehead_net::{
-    AdmissionLimits, App, Arrival, Config, Connections, Departures, Executor, HeadLimits, Limits, Listener,
-    Ownership, PaceLimits, Refusals, Signal, Stage, Token,
+    AdmissionLimits, App, Arrival, Config, Connections, Departures, Executor, HeadLimits, Http2, Limits,
+    Listener, Ownership, PaceLimits, Refusals, Signal, Stage, Token,
 };
 use http::HeaderMap;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -70,6 +70,7 @@ pub(crate) fn plain(keep_alive: Duration) -> Config {
             departures: Departures::Told,
             admission: AdmissionLimits { permits: None, queue: 0, patience: None },
         },
+        http2: Http2::Spoken,
         date_header: false,
         default_headers: Vec::new(),
         access_log: None,

@@ -10,6 +10,7 @@ mod connection;
 mod descriptors;
 mod exchange;
 mod harness;
+mod http2;
 mod oversight;
 mod refusals;
 mod shutdown;

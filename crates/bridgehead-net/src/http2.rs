@@ -1,0 +1,314 @@
+//! One connection of HTTP/2, from its preface until it is done.
+//!
+//! `h2` parses, writes and keeps the windows; this file decides how long a client is waited for and how a connection
+//! ends. One request is `stream`'s, what a client may send beside its requests `flood`'s.
+//!
+//! | the connection ends | how |
+//! |---|---|
+//! | idle for the keep-alive time, or without a first request | GOAWAY |
+//! | a head takes too long, a flood | GOAWAY, "enhance your calm" |
+//! | a client that reads too slowly | a reset |
+//! | the worker drains, or an application asks for it | GOAWAY twice, and its last stream |
+//!
+//! Invariant: a connection has one timer, and whatever is asked of `h2`, its end has a deadline.
+
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use h2::server::{self, SendResponse};
+use h2::{Reason, RecvStream};
+use http::Request;
+use tokio::sync::watch;
+
+use crate::accept::Worker;
+use crate::admission::{Admission, AdmissionLimits};
+use crate::config::Config;
+use crate::connection::Line;
+use crate::farewell;
+use crate::shutdown::{Stage, Watch};
+use crate::timers::{Sleep, poll_deadline};
+use crate::traffic::{Look, Traffic, Wire};
+use crate::{stream, stream_head};
+
+/// Streams at a time; RFC 9113 section 6.5.2 advises no fewer.
+pub(crate) const STREAMS: u32 = 100;
+
+/// Applications at a time that run for one connection. A stream that is broken off makes room for another at once, what
+/// runs for it may go on.
+const RUNNING: AdmissionLimits = AdmissionLimits {
+    permits: Some(STREAMS as usize),
+    queue: STREAMS as usize,
+    patience: Some(Duration::from_secs(1)),
+};
+
+/// What a client may send of a body that nobody reads: a stream's whole window.
+const STREAM_WINDOW: u32 = 64 * 1024;
+
+/// Room for all streams, so that those that are not read hold up no other.
+const CONNECTION_WINDOW: u32 = STREAMS * STREAM_WINDOW;
+
+/// What `h2` keeps of an answer that the socket does not take.
+const SEND_BUFFER: usize = 64 * 1024;
+
+/// What `h2` counts for a header beside its name and value.
+const HEADER_OVERHEAD: usize = 32;
+
+/// `:method`, `:scheme`, `:authority` and `:path`.
+const PSEUDO_HEADERS: usize = 4;
+
+/// A host and a method fit beside the target.
+const SPARE: usize = 1024;
+
+/// Streams that are broken off before they are looked at: as many as there may be.
+const UNSEEN_RESETS: usize = STREAMS as usize;
+
+/// Streams that we break off since the client's framing is wrong, in a connection's life.
+const BAD_STREAMS: usize = 100;
+
+/// Time for a client to take a GOAWAY, or to answer one.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+type Connection = server::Connection<Wire, Bytes>;
+
+/// What ended the wait for all that may come.
+enum Event {
+    /// It is closed in order.
+    Ended,
+    /// The client's framing is wrong, or its socket is broken.
+    Failed(h2::Error),
+    /// The worker is at this stage.
+    Stage(Stage),
+    /// The connection is to be closed for this reason.
+    Leave(Leave),
+    /// The socket is broken, or time is up.
+    Over,
+    /// The client reads too slowly.
+    Stalled,
+}
+
+/// Why a connection is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Leave {
+    /// It has been idle.
+    Idle,
+    /// An answer asked for it.
+    Asked,
+    Flood,
+    SlowHead,
+}
+
+/// How far a connection's end has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    No,
+    /// Its streams may finish; the client heard of it then.
+    Graceful(Instant),
+    /// The last word was said then.
+    Abrupt(Instant),
+}
+
+/// Serves a client that speaks HTTP/2; `ahead` is what it was already heard to say.
+pub(crate) async fn run(line: Arc<Line>, worker: Worker, ahead: Bytes) {
+    let traffic = Traffic::new();
+    let wire = Wire::new(Arc::clone(&line.socket), ahead, traffic.clone());
+    let mut watch = worker.watch.clone();
+    let mut timer = pin!(worker.executor.sleep(line.config.keep_alive));
+    let Some(connection) = shake_hands(wire, &line.config, &mut watch, timer.as_mut()).await else { return };
+    let (alive, _) = watch::channel(());
+    let session =
+        Session { line, worker, traffic, admission: Admission::new(RUNNING), alive, ending: Ending::No };
+    session.serve(connection, watch, timer).await;
+}
+
+/// Waits for the rest of the preface.
+async fn shake_hands(
+    wire: Wire,
+    config: &Config,
+    watch: &mut Watch,
+    mut timer: Pin<&mut Sleep>,
+) -> Option<Connection> {
+    let deadline = config.bounds.head_time.map(|time| Instant::now() + time);
+    tokio::select! {
+        biased;
+        connection = protocol(config).handshake(wire) => connection.ok(),
+        _ = watch.reached(Stage::Draining) => None,
+        () = poll_fn(|cx| poll_deadline(timer.as_mut(), deadline, cx)) => None,
+    }
+}
+
+/// `h2`'s side of a connection, as every connection wants it.
+fn protocol(config: &Config) -> server::Builder {
+    let head = &config.bounds.head;
+    // What is allowed is judged by the same measure as for HTTP/1; `h2` only bounds what there is to be judged. Cookies
+    // come in crumbs, each a header.
+    let list = head.bytes
+        + head.target
+        + SPARE
+        + HEADER_OVERHEAD * ((1 + stream_head::CRUMBS) * head.fields + PSEUDO_HEADERS);
+    let mut builder = server::Builder::new();
+    builder
+        .max_concurrent_streams(STREAMS)
+        .initial_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_send_buffer_size(SEND_BUFFER)
+        .max_header_list_size(u32::try_from(list).unwrap_or(u32::MAX))
+        .max_pending_accept_reset_streams(UNSEEN_RESETS)
+        .max_local_error_reset_streams(Some(BAD_STREAMS));
+    builder
+}
+
+struct Session {
+    line: Arc<Line>,
+    worker: Worker,
+    traffic: Traffic,
+    admission: Admission,
+    /// Dropped with the connection, which its streams hear of.
+    alive: watch::Sender<()>,
+    ending: Ending,
+}
+
+impl Session {
+    async fn serve(mut self, mut connection: Connection, mut watch: Watch, mut timer: Pin<&mut Sleep>) {
+        let mut next_stage = Stage::Draining;
+        loop {
+            let event = tokio::select! {
+                biased;
+                accepted = poll_fn(|cx| connection.poll_accept(cx)) => match accepted {
+                    Some(Ok((request, respond))) => {
+                        self.spawn(request, respond);
+                        continue;
+                    }
+                    Some(Err(error)) => Event::Failed(error),
+                    None => Event::Ended,
+                },
+                stage = watch.reached(next_stage) => Event::Stage(stage),
+                event = poll_fn(|cx| self.poll_event(timer.as_mut(), cx)) => event,
+            };
+            match event {
+                Event::Stage(Stage::Aborting) | Event::Over => return,
+                Event::Stage(_) => {
+                    next_stage = Stage::Aborting;
+                    self.leave_gracefully(&mut connection);
+                }
+                Event::Leave(leave) => self.leave(leave, &mut connection),
+                Event::Stalled => return self.line.socket.close_will_reset(),
+                Event::Failed(error) => {
+                    self.tell(&error);
+                    break;
+                }
+                Event::Ended => break,
+            }
+        }
+        drop(connection);
+        self.linger(&mut watch).await;
+    }
+
+    fn spawn(&self, request: Request<RecvStream>, respond: SendResponse<Bytes>) {
+        let stream = stream::Stream {
+            line: Arc::clone(&self.line),
+            worker: self.worker.clone(),
+            running: self.traffic.enter(),
+            admission: self.admission.clone(),
+            alive: self.alive.subscribe(),
+        };
+        self.worker.executor.spawn(stream.answer(request, respond));
+    }
+
+    fn leave_gracefully(&mut self, connection: &mut Connection) {
+        if self.ending == Ending::No {
+            self.ending = Ending::Graceful(Instant::now());
+            connection.graceful_shutdown();
+        }
+    }
+
+    fn leave(&mut self, leave: Leave, connection: &mut Connection) {
+        let reason = match leave {
+            Leave::Asked => return self.leave_gracefully(connection),
+            Leave::Idle => Reason::NO_ERROR,
+            Leave::Flood => {
+                self.complain("a flood of frames that are no requests, or of requests that are broken off");
+                Reason::ENHANCE_YOUR_CALM
+            }
+            Leave::SlowHead => {
+                self.complain("Request Timeout: the request's head took too long");
+                Reason::ENHANCE_YOUR_CALM
+            }
+        };
+        self.ending = Ending::Abrupt(Instant::now());
+        connection.abrupt_shutdown(reason);
+    }
+
+    /// `h2` has said to the client why.
+    fn tell(&self, error: &h2::Error) {
+        if error.is_library() && error.is_go_away() {
+            self.complain(&format!("Bad Request: {error}"));
+        }
+    }
+
+    fn complain(&self, reason: &str) {
+        self.line.tell_refusal(&self.line.peer, || reason.to_owned(), None);
+    }
+
+    fn poll_event(&self, mut timer: Pin<&mut Sleep>, cx: &mut Context<'_>) -> Poll<Event> {
+        let look = self.traffic.look(cx);
+        match self.ending {
+            Ending::Abrupt(_) => {}
+            _ if look.flooded => return Poll::Ready(Event::Leave(Leave::Flood)),
+            Ending::No if look.closes => return Poll::Ready(Event::Leave(Leave::Asked)),
+            Ending::No | Ending::Graceful(_) => {}
+        }
+        loop {
+            let (deadline, event) = ready!(self.poll_first(&look));
+            ready!(poll_deadline(timer.as_mut(), Some(deadline), cx));
+            if !matches!(event, Event::Stalled) || self.line.socket.is_stalled(self.line.config.unconfirmed) {
+                return Poll::Ready(event);
+            }
+        }
+    }
+
+    /// What time there is, and what comes after it. Pending when there is no end to it.
+    fn poll_first(&self, look: &Look) -> Poll<(Instant, Event)> {
+        let waits = [
+            (self.ends_at(look), Event::Over),
+            (self.line.socket.looked_at(), Event::Stalled),
+            (self.idles_until(look), Event::Leave(Leave::Idle)),
+            (self.heads_until(look), Event::Leave(Leave::SlowHead)),
+        ];
+        let timed = waits.into_iter().filter_map(|(at, event)| Some((at?, event)));
+        timed.min_by_key(|(at, _)| *at).map_or(Poll::Pending, Poll::Ready)
+    }
+
+    /// When a client that was told of the end is not waited for any longer. Streams that run are.
+    fn ends_at(&self, look: &Look) -> Option<Instant> {
+        match self.ending {
+            Ending::No => None,
+            Ending::Graceful(since) => look.idle_since.map(|idle| idle.max(since) + PATIENCE),
+            Ending::Abrupt(since) => Some(since + PATIENCE),
+        }
+    }
+
+    fn idles_until(&self, look: &Look) -> Option<Instant> {
+        let config = &self.line.config;
+        let patience = if look.begun { None } else { config.bounds.first_byte };
+        let since = look.idle_since.filter(|_| self.ending == Ending::No)?;
+        Some(since + patience.unwrap_or(config.keep_alive))
+    }
+
+    fn heads_until(&self, look: &Look) -> Option<Instant> {
+        let since = look.head_since.filter(|_| !matches!(self.ending, Ending::Abrupt(_)))?;
+        Some(since + self.line.config.bounds.head_time?)
+    }
+
+    /// The last word reaches a client before a reset does.
+    async fn linger(self, watch: &mut Watch) {
+        tokio::select! {
+            biased;
+            _ = watch.reached(Stage::Draining) => {}
+            () = farewell::linger(&self.line.socket, &self.worker.executor) => {}
+        }
+    }
+}

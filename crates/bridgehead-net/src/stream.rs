@@ -1,0 +1,301 @@
+//! One request of HTTP/2: judge its head, make its exchange, write the application's answer.
+//!
+//! What is the same for HTTP/1 is `service`'s. Windows are `h2`'s: a body is taken from it no further ahead than the
+//! application reads, and it is given as much of an answer as the client has room for.
+//!
+//! Invariant: a stream that does not go on holds nothing but itself, and not for longer than a slow client may take.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bridgehead_asgi::ResponseParts;
+use bytes::Bytes;
+use h2::server::SendResponse;
+use h2::{Reason, RecvStream, SendStream};
+use http::header::{CONNECTION, CONTENT_LENGTH, DATE};
+use http::{Method, Request, Response, StatusCode, request};
+use http_body::Body;
+use tokio::sync::{oneshot, watch};
+
+use crate::accept::Worker;
+use crate::admission::{Admission, Permit};
+use crate::app::{Arrival, RequestHead};
+use crate::client_half::{ClientHalf, Encore};
+use crate::config::Departures;
+use crate::connection::Line;
+use crate::exchange::{self, Answer, Flow};
+use crate::http_date;
+use crate::refusal::Refusal;
+use crate::service;
+use crate::stream_answer::Writing;
+use crate::stream_head;
+use crate::stream_upload::UploadBody;
+use crate::traffic::Running;
+use crate::turn::Turn;
+use crate::upload::{Begin, Progress, Uploader};
+
+/// One request's stream.
+pub(crate) struct Stream {
+    pub(crate) line: Arc<Line>,
+    pub(crate) worker: Worker,
+    pub(crate) running: Running,
+    /// How many applications may run for its connection: more than there are streams, when those were broken off.
+    pub(crate) admission: Admission,
+    /// Ends with the connection.
+    pub(crate) alive: watch::Receiver<()>,
+}
+
+/// The client has broken off the stream, or is gone.
+#[derive(Debug)]
+pub(crate) struct Left;
+
+/// What comes before an answer.
+enum Word {
+    /// The application wants the body that the client holds back.
+    Continue,
+    Answer(Answer),
+}
+
+impl Stream {
+    pub(crate) async fn answer(mut self, request: Request<RecvStream>, mut respond: SendResponse<Bytes>) {
+        let (mut head, body) = request.into_parts();
+        let crumbs = stream_head::join_cookies(&mut head.headers);
+        let mut turn = self.line.begin_stream(&head);
+        let method = head.method.clone();
+        let (body, wanted) = UploadBody::new(body, &head.headers);
+        let asked = tokio::select! {
+            biased;
+            _ = poll_fn(|cx| respond.poll_reset(cx)) => return self.running.was_reset(),
+            asked = self.ask(&mut turn, head, crumbs, body) => asked,
+        };
+        let written = match asked {
+            Ok(client) => self.reply(client, wanted, &method, &mut respond, turn).await,
+            Err(refusal) => self.refuse(refusal, &method, &mut respond, turn),
+        };
+        match written {
+            Ok(None) => {}
+            Ok(Some(encore)) => self.wait_for(encore).await,
+            Err(Left) => self.running.was_reset(),
+        }
+    }
+
+    /// Hands a request to the application, with as much of its body as is there.
+    async fn ask(
+        &self,
+        turn: &mut Turn,
+        head: request::Parts,
+        crumbs: usize,
+        body: UploadBody,
+    ) -> Result<ClientHalf, Refusal> {
+        stream_head::judge(&head, crumbs, &self.line.config.bounds.head)?;
+        let permit = self.admit().await?;
+        let flow = if body.is_end_stream() { Flow::Complete } else { Flow::Open };
+        let (client, uploader, half, witness) = exchange::open(Arc::clone(&self.worker.app), flow);
+        turn.counts(&witness);
+        let bounds = &self.line.config.bounds;
+        if bounds.departures == Departures::Cancelled {
+            client.ends_with_client();
+        }
+        if flow == Flow::Open {
+            self.upload(uploader, body).await?;
+        }
+        let head = RequestHead {
+            method: head.method,
+            target: head.uri,
+            version: head.version,
+            headers: head.headers,
+            trace: turn.trace().cloned(),
+        };
+        if let Some(time) = bounds.request_time {
+            self.worker.executor.spawn(client.overseer().watch(time, self.worker.executor.clone()));
+        }
+        let arrival = Box::new(Arrival { head, peer: Arc::clone(turn.peer()), half, permit });
+        if let Err(arrival) = self.worker.app.dispatch(arrival) {
+            client.refused(Refusal::Overloaded);
+            drop(arrival);
+        }
+        Ok(client)
+    }
+
+    /// Of what one connection may have running as well as of what all may.
+    async fn admit(&self) -> Result<Permit, Refusal> {
+        let sleep = |patience| self.worker.executor.sleep(patience);
+        let ours = self.admission.enter(sleep).await.map_err(Refusal::from)?;
+        let everybodys = self.worker.admission.enter(sleep).await.map_err(Refusal::from)?;
+        Ok(ours.and(everybodys))
+    }
+
+    async fn upload(&self, uploader: Uploader, mut body: UploadBody) -> Result<(), Refusal> {
+        let bounds = &self.line.config.bounds;
+        if bounds.body.is_some_and(|limit| body.size_hint().lower() > limit) {
+            return Err(Refusal::LargeBody);
+        }
+        let begin = if body.is_held_back() { Begin::WhenWanted } else { Begin::AtOnce };
+        // What nobody reads is the stream's alone: it ends with the answer.
+        uploader.announce(&body, begin, bounds.body, false);
+        let progress = match begin {
+            Begin::WhenWanted => Progress::Partial,
+            Begin::AtOnce => uploader.prefetch(&mut body).await,
+        };
+        match progress {
+            Progress::Complete | Progress::CutOff => {}
+            Progress::Partial => {
+                let executor = self.worker.executor.clone();
+                self.worker.executor.spawn(uploader.pump(body, bounds.upload, executor));
+            }
+            Progress::Refused(refusal) => return Err(refusal),
+        }
+        Ok(())
+    }
+
+    /// Waits for the application's answer, and writes it.
+    async fn reply(
+        &self,
+        mut client: ClientHalf,
+        mut wanted: Option<oneshot::Receiver<()>>,
+        method: &Method,
+        respond: &mut SendResponse<Bytes>,
+        mut turn: Turn,
+    ) -> Result<Option<Encore>, Left> {
+        let answer = loop {
+            match poll_fn(|cx| poll_word(&mut client, &mut wanted, respond, cx)).await? {
+                Word::Answer(answer) => break answer,
+                Word::Continue => {
+                    wanted = None;
+                    let mut go_on = Response::new(());
+                    *go_on.status_mut() = StatusCode::CONTINUE;
+                    respond.send_informational(go_on).map_err(|_| Left)?;
+                }
+            }
+        };
+        match answer {
+            Answer::Whole(parts, body) => {
+                let mut head = self.head(parts, &mut turn);
+                if *method != Method::HEAD && has_length(head.status()) {
+                    let length = body.len();
+                    head.headers_mut().entry(CONTENT_LENGTH).or_insert_with(|| length.into());
+                }
+                let send = self.begin(head, body.is_empty(), respond)?;
+                Writing::new(self, send, turn).write_whole(body).await.map(|()| None)
+            }
+            Answer::HeadOnly(parts) => {
+                let head = self.head(parts, &mut turn);
+                self.begin(head, true, respond)?;
+                Ok(Some(client.served()))
+            }
+            Answer::Stream(parts) => {
+                let due = parts.declared;
+                let head = self.head(parts, &mut turn);
+                let send = self.begin(head, due == Some(0), respond)?;
+                if due == Some(0) {
+                    return Ok(Some(client.served()));
+                }
+                Writing::new(self, send, turn).stream_out(client, due).await
+            }
+            Answer::Failed => self.refuse(Refusal::ApplicationFailed, method, respond, turn),
+            Answer::Refused(refusal) => self.refuse(refusal, method, respond, turn),
+            Answer::Abandoned => {
+                respond.send_reset(Reason::CANCEL);
+                Err(Left)
+            }
+        }
+    }
+
+    fn head(&self, parts: ResponseParts, turn: &mut Turn) -> Response<()> {
+        if parts.close {
+            self.running.closes();
+        }
+        let mut head = Response::new(());
+        *head.status_mut() = parts.status;
+        *head.headers_mut() = parts.headers;
+        self.complete(&mut head, turn);
+        head
+    }
+
+    /// Adds what every answer has.
+    fn complete<B>(&self, head: &mut Response<B>, turn: &mut Turn) {
+        service::complete(head, &self.line.config, turn);
+        let headers = head.headers_mut();
+        // It is the connection's, which has a word of its own for it.
+        headers.remove(CONNECTION);
+        if self.line.config.date_header && !headers.contains_key(DATE) {
+            // An answer that is full of headers goes without it.
+            let _ = headers.try_append(DATE, http_date::now());
+        }
+    }
+
+    fn begin(
+        &self,
+        head: Response<()>,
+        ends: bool,
+        respond: &mut SendResponse<Bytes>,
+    ) -> Result<SendStream<Bytes>, Left> {
+        self.running.sent(1);
+        respond.send_response(head, ends).map_err(|_| Left)
+    }
+
+    fn refuse(
+        &self,
+        refusal: Refusal,
+        method: &Method,
+        respond: &mut SendResponse<Bytes>,
+        mut turn: Turn,
+    ) -> Result<Option<Encore>, Left> {
+        if refusal != Refusal::ApplicationFailed {
+            turn.refused(refusal.text());
+        }
+        let mut response = refusal.response();
+        self.complete(&mut response, &mut turn);
+        let (head, text) = response.into_parts();
+        let mut head = Response::from_parts(head, ());
+        head.headers_mut().insert(CONTENT_LENGTH, text.len().into());
+        if *method == Method::HEAD {
+            self.begin(head, true, respond)?;
+            return Ok(None);
+        }
+        let mut send = self.begin(head, false, respond)?;
+        turn.wrote(text.len());
+        // Short, and the last: what the client has no room for waits in `h2`, and goes with the connection.
+        send.send_data(Bytes::from_static(text.as_bytes()), true).map_err(|_| Left)?;
+        Ok(None)
+    }
+
+    /// The client has its answer; the application may have more to do before it hears that it is through.
+    async fn wait_for(&mut self, encore: Encore) {
+        tokio::select! {
+            biased;
+            _ = poll_fn(|cx| encore.poll_through(cx)) => {}
+            _ = self.alive.changed() => {}
+        }
+    }
+}
+
+fn poll_word(
+    client: &mut ClientHalf,
+    wanted: &mut Option<oneshot::Receiver<()>>,
+    respond: &mut SendResponse<Bytes>,
+    cx: &mut Context<'_>,
+) -> Poll<Result<Word, Left>> {
+    if respond.poll_reset(cx).is_ready() {
+        return Poll::Ready(Err(Left));
+    }
+    if let Poll::Ready(answer) = client.poll_answer(cx) {
+        return Poll::Ready(Ok(Word::Answer(answer)));
+    }
+    match wanted.as_mut().map(|wanted| Pin::new(wanted).poll(cx)) {
+        Some(Poll::Ready(Ok(()))) => Poll::Ready(Ok(Word::Continue)),
+        // Whoever would have asked is gone.
+        Some(Poll::Ready(Err(_))) => {
+            *wanted = None;
+            Poll::Pending
+        }
+        Some(Poll::Pending) | None => Poll::Pending,
+    }
+}
+
+/// Whether an answer of this status has a length.
+fn has_length(status: StatusCode) -> bool {
+    !matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
+}

@@ -1,0 +1,161 @@
+"""A client of HTTP/2 in the clear, which waits for one thing at a time.
+
+Not lenient: a stream that is reset, or a connection that ends, fails the test unless that is waited for.
+Invariant: what comes while something else is waited for is kept.
+"""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Self
+
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.events import (
+    ConnectionTerminated,
+    DataReceived,
+    Event,
+    InformationalResponseReceived,
+    ResponseReceived,
+    StreamEnded,
+    StreamReset,
+    TrailersReceived,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from types import TracebackType
+
+Headers = list[tuple[str, str]]
+
+
+@dataclass(kw_only=True)
+class Stream:
+    """What has come of one answer."""
+
+    interim: list[Headers] = field(default_factory=list)
+    headers: Headers = field(default_factory=list)
+    body: bytes = b""
+    trailers: Headers = field(default_factory=list)
+    ended: bool = False
+    reset: int | None = None
+
+    @property
+    def status(self) -> int:
+        return int(dict(self.headers)[":status"])
+
+    def header(self, name: str) -> str | None:
+        return dict(self.headers).get(name)
+
+
+class Http2Client:
+    """One connection. Every wait ends after `timeout` seconds with an error."""
+
+    def __init__(self, port: int, *, timeout: float = 15.0) -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout)
+        self.streams: dict[int, Stream] = {}
+        self.goodbyes: list[int] = []
+        self.closed = False
+        self._protocol = H2Connection(H2Configuration(header_encoding="latin-1"))
+        self._protocol.initiate_connection()
+        self._flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.socket.close()
+
+    # --- writing
+
+    def begin(
+        self, path: str, *, method: str = "GET", headers: Iterable[tuple[str, str]] = (), ends: bool = True
+    ) -> int:
+        """Sends a request's head; gives its stream."""
+        number = self._protocol.get_next_available_stream_id()
+        pseudo = [(":method", method), (":scheme", "http"), (":authority", "test"), (":path", path)]
+        self._protocol.send_headers(number, [*pseudo, *headers], end_stream=ends)
+        self.streams[number] = Stream()
+        self._flush()
+        return number
+
+    def send(self, number: int, body: bytes, *, ends: bool = True) -> None:
+        """Sends a piece of a body, as there is room for it."""
+        while body:
+            room = self._protocol.local_flow_control_window(number)
+            size = min(room, self._protocol.max_outbound_frame_size, len(body))
+            if size == 0:
+                self._read()
+                continue
+            piece, body = body[:size], body[size:]
+            self._protocol.send_data(number, piece, end_stream=ends and not body)
+            self._flush()
+
+    def reset(self, number: int) -> None:
+        self._protocol.reset_stream(number, 8)
+        self._flush()
+
+    # --- reading
+
+    def ask(
+        self,
+        path: str,
+        *,
+        method: str = "GET",
+        headers: Iterable[tuple[str, str]] = (),
+        body: bytes = b"",
+    ) -> Stream:
+        """One request, and the whole of its answer."""
+        number = self.begin(path, method=method, headers=headers, ends=not body)
+        self.send(number, body)
+        return self.answer(number)
+
+    def answer(self, number: int) -> Stream:
+        self.wait(number, lambda stream: stream.ended)
+        return self.streams[number]
+
+    def wait(self, number: int, is_there: Callable[[Stream], object]) -> Stream:
+        """Until something of an answer is there."""
+        stream = self.streams[number]
+        while not is_there(stream):
+            assert stream.reset is None, f"stream {number} was reset with {stream.reset}"
+            assert not self.closed, f"the connection ended before stream {number}: {self.goodbyes}"
+            self._read()
+        return stream
+
+    def _flush(self) -> None:
+        self.socket.sendall(self._protocol.data_to_send())
+
+    def _read(self) -> None:
+        data = self.socket.recv(65_536)
+        self.closed = not data
+        for event in self._protocol.receive_data(data) if data else ():
+            self._take(event)
+        if not self.closed and (answer := self._protocol.data_to_send()):
+            self.socket.sendall(answer)
+
+    def _take(self, event: Event) -> None:
+        match event:
+            case InformationalResponseReceived(stream_id=int(number), headers=headers):
+                self.streams[number].interim.append(_text(headers))
+            case ResponseReceived(stream_id=int(number), headers=headers):
+                self.streams[number].headers = _text(headers)
+            case DataReceived(stream_id=int(number), data=bytes(data), flow_controlled_length=int(length)):
+                self.streams[number].body += data
+                self._protocol.acknowledge_received_data(length, number)
+            case TrailersReceived(stream_id=int(number), headers=headers):
+                self.streams[number].trailers = _text(headers)
+            case StreamEnded(stream_id=int(number)):
+                self.streams[number].ended = True
+            case StreamReset(stream_id=int(number), error_code=code):
+                self.streams[number].reset = int(code or 0)
+            case ConnectionTerminated(error_code=code):
+                self.goodbyes.append(int(code or 0))
+
+
+def _text(headers: object) -> Headers:
+    assert isinstance(headers, list)
+    return [(str(name), str(value)) for name, value in headers]
