@@ -71,6 +71,10 @@ differential: build ## odd requests by the hundred thousand, beside h11 and llht
 h2spec: build ## h2spec's cases of HTTP/2 (needs go, the first time)
 	@.ci/h2spec $(VENV)
 
+.PHONY: faults
+faults: build ## everything that is done to break the server, and what it costs whom
+	$(VENV)/bin/python tests/faults/run.py $(ARGS)
+
 .PHONY: check check-style check-types check-rust check-dependencies
 check: check-style check-types check-rust check-dependencies ## the linters: format, types, stubs, clippy, rustdoc, dependencies, house rules
 

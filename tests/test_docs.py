@@ -96,6 +96,18 @@ def test_a_bound_of_the_limits_page_is_the_constant_in_the_code(row: list[str]) 
     assert unmarked(name)[1] == (here != theirs)
 
 
+def test_the_threats_of_the_limits_page_have_the_options_and_the_words_of_the_code() -> None:
+    refusals = text_of(ROOT / "crates" / "bridgehead-net" / "src" / "refusal.rs")
+    for threat, limit, default, _, said in rows("docs/limits.md", "Threats"):
+        flag, differs = unmarked(limit)
+        if flag == "–":
+            assert default == "always", threat
+        else:
+            option = FLAGS[flag]
+            assert (default, differs) == (option.shown_default, bool(option.differs)), threat
+        assert said == "–" or f'"{said}"' in refusals, threat
+
+
 def quantity(shown: str) -> float:
     units = {"": 1, "KiB": 1024, "MiB": 1024**2, "ms": 0.001, "s": 1, "%": 0.01}
     number, _, unit = shown.partition(" ")

@@ -32,6 +32,7 @@ class Spent:
     connections: int = 0
     requests: int = 0
     sent: int = 0
+    writes: int = 0
 
 
 @contextlib.contextmanager
@@ -54,6 +55,7 @@ def many(server: Server, count: int, spent: Spent, **options: int) -> Iterator[l
 def say(client: Client, data: bytes, spent: Spent) -> bool:
     """Send, if there is somebody who listens."""
     spent.sent += len(data)
+    spent.writes += 1
     return client.try_send(data)
 
 

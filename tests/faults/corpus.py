@@ -1,8 +1,7 @@
 """Sends the table's cases to a server, whole or cut, and says what is not as the table has it.
 
 Not pytest's: `run.py` uses it as well.
-Invariant: nothing depends on time. Who sends reads what comes; an answer that a reset took is asked for
-again.
+Invariant: nothing depends on time. Who sends reads what comes, and asks again where a reset took the answer.
 """
 
 from __future__ import annotations
