@@ -193,8 +193,8 @@ impl Guard {
             self.place = place.after(&bytes[..end], limits)?;
         } else {
             self.line.extend_from_slice(&bytes[..end]);
-            self.place = place.after(&self.line, limits)?;
-            self.line.clear();
+            // Its memory goes with it: an idle connection must not keep what its longest line took.
+            self.place = place.after(&std::mem::take(&mut self.line), limits)?;
         }
         Ok(end + 1)
     }
