@@ -33,6 +33,7 @@ class Wanted:
     revocations: tuple[str, ...]
     versions: tuple[str, ...]
     ciphers: str | None
+    http2: bool
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -72,6 +73,7 @@ def credentials(config: Config) -> Credentials | None:
         revocations=config.ssl_crl,
         versions=_versions(config),
         ciphers=config.ssl_ciphers,
+        http2=config.http2,
     )
     state = _state(wanted.files)  # first: what changes while it is read is read again
     return Credentials(tls=Tls(wanted), files=wanted.files, state=state)

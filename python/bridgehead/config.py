@@ -135,7 +135,7 @@ class Config(Encryption):
         read=switch,
         shape=Shape.SWITCH,
         group="Application",
-        help="speak HTTP/2 with clients that begin in it; see docs/http2.md",
+        help="speak HTTP/2 with clients that ask for it; see docs/http2.md",
         differs="uvicorn: off, and only with its zttp parser",
     )
     task_impl: str = option(

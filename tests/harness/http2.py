@@ -1,4 +1,4 @@
-"""A client of HTTP/2 in the clear, which waits for one thing at a time.
+"""A client of HTTP/2, which waits for one thing at a time.
 
 Not lenient: a stream that is reset, or a connection that ends, fails the test unless that is waited for.
 Invariant: what comes while something else is waited for is kept.
@@ -7,6 +7,7 @@ Invariant: what comes while something else is waited for is kept.
 from __future__ import annotations
 
 import socket
+import ssl
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
@@ -52,8 +53,14 @@ class Stream:
 class Http2Client:
     """One connection. Every wait ends after `timeout` seconds with an error."""
 
-    def __init__(self, port: int, *, timeout: float = 15.0) -> None:
+    def __init__(self, port: int, context: ssl.SSLContext | None = None, *, timeout: float = 15.0) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout)
+        self._scheme = "http"
+        if context is not None:
+            context.set_alpn_protocols(["h2", "http/1.1"])
+            secured = context.wrap_socket(self.socket, server_hostname="localhost")
+            assert secured.selected_alpn_protocol() == "h2"
+            self.socket, self._scheme = secured, "https"
         self.streams: dict[int, Stream] = {}
         self.goodbyes: list[int] = []
         self.closed = False
@@ -76,7 +83,7 @@ class Http2Client:
     ) -> int:
         """Sends a request's head; gives its stream."""
         number = self._protocol.get_next_available_stream_id()
-        pseudo = [(":method", method), (":scheme", "http"), (":authority", "test"), (":path", path)]
+        pseudo = [(":method", method), (":scheme", self._scheme), (":authority", "test"), (":path", path)]
         self._protocol.send_headers(number, [*pseudo, *headers], end_stream=ends)
         self.streams[number] = Stream()
         self._flush()

@@ -12,7 +12,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 /// Of ALPN, the best first.
-const PROTOCOLS: [&[u8]; 1] = [b"http/1.1"];
+const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
 /// `bridgehead.certificates.Wanted`.
 #[derive(FromPyObject)]
@@ -25,6 +25,7 @@ struct Wanted {
     revocations: Vec<PathBuf>,
     versions: Vec<String>,
     ciphers: Option<String>,
+    http2: bool,
 }
 
 /// What handshakes are made with.
@@ -55,7 +56,8 @@ impl Tls {
 
 impl Wanted {
     fn settings(self) -> PyResult<Settings> {
-        let Self { identities, password, made, demand, authorities, revocations, versions, ciphers } = self;
+        let Self { identities, password, made, demand, authorities, revocations, versions, ciphers, http2 } =
+            self;
         let files =
             |(certificates, key)| Source::Files(Files { certificates, key, password: password.clone() });
         let mut identities: Vec<_> = identities.into_iter().map(files).collect();
@@ -74,7 +76,8 @@ impl Wanted {
             identities,
             clients: Clients { demand, authorities, revocations },
             policy: Policy { versions: versions.collect::<PyResult<_>>()?, ciphers },
-            protocols: PROTOCOLS.iter().map(|name| name.to_vec()).collect(),
+            // Whoever agrees on HTTP/2 begins with its preface, which is known by itself.
+            protocols: PROTOCOLS[usize::from(!http2)..].iter().map(|name| name.to_vec()).collect(),
         })
     }
 }
