@@ -52,6 +52,18 @@ def test_heads_that_trickle_end_at_their_time(server: Server) -> None:
     attacks.trickling_heads(server, 20)
 
 
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+SETTINGS = b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+HALF_HEADERS = b"\x00\x00\x05\x01\x04\x00\x00\x00\x01\x82"
+
+
+def test_a_connection_of_http2_that_says_no_more_ends_at_its_time(server: Server) -> None:
+    begun = [b"PRI * HTTP/2.0\r\n", PREFACE, PREFACE + SETTINGS[:4], PREFACE + SETTINGS + HALF_HEADERS]
+    with attacks.many(server, len(begun), attacks.Spent()) as clients:
+        assert all(client.try_send(data) for client, data in zip(clients, begun, strict=True))
+        assert all(b"HTTP/1.1 200" not in client.read_to_any_end() for client in clients)
+
+
 def test_a_flood_of_header_lines_is_refused_and_costs_no_memory(server: Server) -> None:
     before = server.memory_peak()
     attacks.floods_of_headers(server, 3)
