@@ -28,7 +28,19 @@ TARGETS = [
     b"http://other:80/a",
 ]
 NAMES = [b"X-One", b"x-two", b"Accept", b"Cookie", b"X_Three", b"a", b"Content-Type", b"Content_Length"]
-VALUES = [b"1", b"a b", b"a, b", b'"q"', b"\xe9", b"", b"a:b", b"Content-Length: 3", b"chunked", b"a\tb"]
+VALUES = [
+    b"1",
+    b"a b",
+    b"a, b",
+    b'"q"',
+    b"\xe9",
+    b"",
+    b"a:b",
+    b"Content-Length: 3",
+    b"chunked",
+    b"a\tb",
+    b"v" * 9000,
+]
 BODIES = [
     b"",
     b"a",
@@ -37,6 +49,8 @@ BODIES = [
     b"GET /inner HTTP/1.1\r\nHost: test\r\n\r\n",
     b"\r\n",
     b"\x00\xff\n",
+    # More than is read at once.
+    b"large " * 3000,
 ]
 EXTENSIONS = [b"", b"", b"", b";a", b";a=b", b';a="b;c"', b" ;a", b"; a = b", b";"]
 TRAILERS = [

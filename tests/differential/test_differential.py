@@ -50,6 +50,9 @@ STRICTER = {
     "501 Not Implemented: this method is not served",
     "400 Bad Request: one Transfer-Encoding was due, in HTTP/1.1",
     "505 HTTP Version Not Supported: HTTP/1.1 and HTTP/1.0 are understood",
+    # Longer than is allowed here.
+    "414 URI Too Long: the request target is longer than is allowed",
+    "431 Request Header Fields Too Large: more header lines or bytes than are allowed",
     # hyper's own, without a word: a target with letters that no URI has.
     "400 ",
 }
