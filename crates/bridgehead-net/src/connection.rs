@@ -146,14 +146,14 @@ async fn serve_http1(line: &Arc<Line>, worker: &Worker) -> End {
                 line.refuse(refusal, &executor).await;
                 break;
             }
-            Event::Over | Event::Stage(Stage::Aborting) => return End::Over,
+            Event::Stage(Stage::Aborting) => return End::Over,
             Event::Stage(_) => {
                 drain = Drain::Asked;
                 line.draining.store(true, Ordering::Relaxed);
             }
-            Event::Unread => break,
+            Event::Over | Event::Unread => break,
             // Half a head is no request: hyper would wait for the rest of it.
-            Event::Last if line.is_fresh() => return End::Over,
+            Event::Last if line.is_fresh() => break,
             Event::Last => {
                 drain = Drain::Begun;
                 http.as_mut().graceful_shutdown();
@@ -164,12 +164,8 @@ async fn serve_http1(line: &Arc<Line>, worker: &Worker) -> End {
             }
         }
     }
-    if line.lingers.load(Ordering::Relaxed) || line.inspector.standing() == Standing::InBody {
-        tokio::select! {
-            biased;
-            _ = watch.reached(Stage::Draining) => {}
-            () = farewell::linger(&line.socket, &executor) => {}
-        }
+    if line.leaves_something_unread() {
+        farewell::linger_unless_cut(&line.socket, &executor, &mut watch).await;
     }
     End::Over
 }
@@ -216,6 +212,12 @@ impl Line {
         if let Some(log) = &self.config.access_log {
             log.write(&Record::unread(status), &self.peer, None, &*self.app);
         }
+    }
+
+    /// Whether the client gets time to read what it was told, while what it sends is thrown away.
+    fn leaves_something_unread(&self) -> bool {
+        let knows = self.lingers.load(Ordering::Relaxed) || self.inspector.standing() == Standing::InBody;
+        !self.socket.has_final_word() && (knows || farewell::is_due(&self.socket, &self.config))
     }
 
     /// What the client was told last closes the connection, and may reach it before what it sends.

@@ -13,7 +13,7 @@ use socket2::SockRef;
 use tokio::io::Interest;
 
 use crate::session::Wire;
-use crate::socket::{Layer, Sight, Socket, either, locked};
+use crate::socket::{Layer, Sight, Socket, either, locked, peek};
 
 /// How a client left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,11 @@ impl Socket {
                 }
             }
         }
+    }
+
+    /// Whether something waits in the stream now.
+    pub(crate) fn has_unread(&self) -> bool {
+        either!(self, stream => peek(&SockRef::from(stream))).is_ok_and(|count| count > 0)
     }
 
     /// Whether nothing can be written any more, which is asked by writing nothing.

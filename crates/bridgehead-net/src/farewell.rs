@@ -1,6 +1,6 @@
 //! The last words to a client whose connection ends: why, and time to read it.
 //!
-//! Not the refusals that hyper writes as answers. Closing a socket that still holds unread bytes resets it, and takes
+//! Not the refusals and answers that hyper writes, but the time to read them. Closing a socket that still holds unread bytes resets it, and takes
 //! from the client what it was told; so what it sends is read for a while and thrown away.
 //!
 //! Invariant: both waits end.
@@ -13,10 +13,14 @@ use std::time::{Duration, SystemTime};
 use crate::config::Config;
 use crate::executor::Executor;
 use crate::refusal::Refusal;
+use crate::shutdown::{Stage, Watch};
 use crate::socket::Socket;
 
 /// Time for a client to notice, and to stop sending.
 const LINGER: Duration = Duration::from_secs(2);
+
+/// Bytes that are on their way to any client; one that has more before it reads behind.
+const IN_FLIGHT: u64 = 64 * 1024;
 
 /// Says why nothing comes of what was sent.
 pub(crate) async fn say(refusal: Refusal, socket: &Socket, config: &Config, executor: &Executor) {
@@ -34,6 +38,21 @@ pub(crate) async fn say(refusal: Refusal, socket: &Socket, config: &Config, exec
         if socket.poll_end(cx).is_ready() { Poll::Ready(()) } else { patience.as_mut().poll(cx) }
     })
     .await;
+}
+
+/// Whether a close now could take back what the client has not read yet: it resets the connection if there is something
+/// that nobody has read, and later, should something come.
+pub(crate) fn is_due(socket: &Socket, config: &Config) -> bool {
+    socket.has_unread() || socket.unconfirmed(config.unconfirmed) > IN_FLIGHT
+}
+
+/// The same as `linger`, until the worker has no time.
+pub(crate) async fn linger_unless_cut(socket: &Socket, executor: &Executor, watch: &mut Watch) {
+    tokio::select! {
+        biased;
+        _ = watch.reached(Stage::Aborting) => {}
+        () = linger(socket, executor) => {}
+    }
 }
 
 /// Says that nothing more comes, and lets the client read what it was told.

@@ -34,6 +34,8 @@ pub(crate) struct Socket {
     _owned: forked::Claim,
     pub(crate) stream: Stream,
     pub(crate) layer: Layer,
+    // Whether a close is a reset, or comes behind the client's own end: no word can be taken back by it any more.
+    final_word: AtomicBool,
     // Whether bytes were left in the stream when it was looked at, of which no readiness tells any more.
     pub(crate) looked_past: AtomicBool,
     // Whether the last bytes to be written were not taken. Only the connection's own task comes here, and below, but
@@ -96,6 +98,7 @@ impl Socket {
             _owned: owned,
             stream,
             layer: Layer::None,
+            final_word: AtomicBool::new(false),
             looked_past: AtomicBool::new(false),
             held_up: AtomicBool::new(false),
             reading: Mutex::new(Reading::new(PaceLimits::default())),
@@ -135,6 +138,7 @@ impl Socket {
     pub(crate) fn close_will_reset(&self) {
         // Where it is refused the client sees a plain end, which is all that is left to do.
         let _ = either!(self, stream => SockRef::from(stream).set_linger(Some(Duration::ZERO)));
+        self.final_word.store(true, Ordering::Relaxed);
         if let Layer::Tls(session) = &self.layer {
             locked(session).will_not_end();
         }
@@ -155,10 +159,19 @@ impl Socket {
         if self.is_held_up() { self.reading().deadline() } else { None }
     }
 
+    /// How many bytes the client's system has not confirmed, where that can be known.
+    pub(crate) fn unconfirmed(&self, ask: Unconfirmed) -> u64 {
+        either!(self, stream => ask(stream.as_fd())).unwrap_or_default()
+    }
+
+    /// Whether the close that comes is one that takes nothing back from the client, whatever it has sent.
+    pub(crate) fn has_final_word(&self) -> bool {
+        self.final_word.load(Ordering::Relaxed)
+    }
+
     /// Whether it has.
-    pub(crate) fn is_stalled(&self, unconfirmed: Unconfirmed) -> bool {
-        let left = either!(self, stream => unconfirmed(stream.as_fd())).unwrap_or_default();
-        let confirmed = self.written.load(Ordering::Relaxed).saturating_sub(left);
+    pub(crate) fn is_stalled(&self, ask: Unconfirmed) -> bool {
+        let confirmed = self.written.load(Ordering::Relaxed).saturating_sub(self.unconfirmed(ask));
         self.is_held_up() && self.reading().has_failed(confirmed, Instant::now())
     }
 
@@ -226,6 +239,8 @@ impl Socket {
                 Ok(count) => {
                     if 0 < count && count < room {
                         self.was_drained();
+                    } else if count < room {
+                        self.final_word.store(true, Ordering::Relaxed);
                     }
                     return Poll::Ready(Ok(()));
                 }
@@ -324,7 +339,7 @@ pub(crate) fn locked(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
 }
 
 /// One byte is enough to tell bytes from an end.
-fn peek(socket: &SockRef<'_>) -> io::Result<usize> {
+pub(crate) fn peek(socket: &SockRef<'_>) -> io::Result<usize> {
     socket.peek(&mut [MaybeUninit::uninit()])
 }
 

@@ -231,6 +231,24 @@ async fn a_unix_socket_is_served_too() {
     std::fs::remove_file(&path).expect("our own socket");
 }
 
+#[tokio::test]
+async fn an_answer_that_closes_is_read_whole_whatever_came_behind_its_request() {
+    const WHOLE: usize = 8 * 1024 * 1024;
+    let site = Site::open(plain(LONG));
+    let behind: [&[u8]; 2] = [b"\r\n", GET];
+    for behind in behind {
+        for asks in ["Connection: close\r\n", ""] {
+            let request = format!("GET / HTTP/1.1\r\nHost: test\r\n{asks}\r\n");
+            let (mut client, asked) = site.ask(request.as_bytes()).await;
+            client.send(behind).await;
+            let closes = if asks.is_empty() { &[("connection", "close")][..] } else { &[] };
+            assert_eq!(asked.half.finish(head(200, closes), Bytes::from(vec![b'x'; WHOLE])), Room::Free);
+            assert_eq!(client.answer().await.body.len(), WHOLE);
+            client.assert_closed().await;
+        }
+    }
+}
+
 /// A site at a path of its own.
 fn unix_site(name: &str, config: Config) -> (Site, PathBuf) {
     let path = std::env::temp_dir().join(format!("bridgehead-net-{}-{name}", std::process::id()));

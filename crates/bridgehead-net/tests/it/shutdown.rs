@@ -83,6 +83,36 @@ async fn a_large_answer_that_is_being_read_is_finished() {
 }
 
 #[tokio::test]
+async fn a_last_answer_is_read_whole_whatever_came_behind_its_request() {
+    const WHOLE: usize = 8 * 1024 * 1024;
+    let mut site = Site::open(plain(LONG));
+    let (mut client, asked) = site.ask(GET).await;
+    site.advance(Stage::Draining);
+    client.send(b"\r\n").await;
+    assert_eq!(asked.half.finish(head(200, &[]), Bytes::from(vec![b'x'; WHOLE])), Room::Free);
+    assert_eq!(client.answer().await.body.len(), WHOLE);
+    client.assert_closed().await;
+    drop(client);
+    within(&mut site.served).await.expect("it ends with its last connection");
+}
+
+#[tokio::test]
+async fn a_last_answer_is_read_though_its_request_is_sent_to_the_end() {
+    const WHOLE: usize = 400_000;
+    let mut site = Site::open(plain(LONG));
+    let length = format!("POST / HTTP/1.1\r\nHost: test\r\nContent-Length: {WHOLE}\r\n\r\n");
+    let (mut client, asked) = site.ask(length.as_bytes()).await;
+    site.advance(Stage::Draining);
+    assert_eq!(asked.half.finish(head(200, &[]), Bytes::from("unread")), Room::Free);
+    client.send(&vec![b'b'; WHOLE]).await;
+    let answer = client.answer().await;
+    assert_eq!((answer.body.as_slice(), answer.closes()), (b"unread".as_slice(), true));
+    client.assert_closed().await;
+    drop(client);
+    within(&mut site.served).await.expect("it ends with its last connection");
+}
+
+#[tokio::test]
 async fn an_answer_whose_last_word_is_due_ends_with_it() {
     let mut site = Site::open(plain(LONG));
     let (mut client, asked) = site.ask(GET).await;
