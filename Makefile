@@ -62,6 +62,10 @@ anyio-tests: ## anyio's own tests, in requests and with our task, on every Pytho
 soak: build ## the long tests
 	BRIDGEHEAD_TEST_SOAK=1 $(VENV)/bin/python -m pytest -m soak --timeout 1800 $(ARGS)
 
+.PHONY: loom
+loom: ## the inbox in every order that its threads may take
+	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --release --manifest-path crates/bridgehead-python/tests/loom/Cargo.toml
+
 .PHONY: differential
 differential: build ## odd requests by the hundred thousand, beside h11 and llhttp (SEED=… CASES=…)
 	BRIDGEHEAD_TEST_DIFFERENTIAL=$(or $(CASES),200000) BRIDGEHEAD_TEST_SEED=$(or $(SEED),$(shell date +%s)) \

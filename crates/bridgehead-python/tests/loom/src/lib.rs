@@ -18,6 +18,10 @@ pub struct Arrival(pub usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token(pub usize);
 
+/// Something for Python's loggers.
+#[derive(Debug)]
+pub struct Report(pub usize);
+
 mod wake {
     //! The eventfd: readable from the first signal until it is cleared.
 
@@ -102,7 +106,11 @@ mod tests {
             inbox.open();
             for _ in 0..batch {
                 match inbox.take() {
-                    Some(Event::Progress(Token(number)) | Event::Room(Token(number))) => seen.push(number),
+                    Some(Event::Progress(token) | Event::Room(token) | Event::Cancel(token)) => {
+                        seen.push(token.0)
+                    }
+                    Some(Event::Report(report)) => seen.push(report.0),
+                    Some(Event::Returned | Event::Lost(_)) => {}
                     Some(Event::Arrived(arrival)) => seen.push(arrival.0),
                     Some(Event::Finished) => seen.push(usize::MAX),
                     None => break,
