@@ -7,7 +7,7 @@ Those of clients are enforced by Rust, which reads them off a `Config`; 0 is non
 
 from dataclasses import dataclass
 
-from bridgehead.options import Shape, option, switch, whole
+from bridgehead.options import Shape, maybe, option, switch, whole
 from bridgehead.quantities import Bytes, seconds, size, some
 
 _NEW = "new: uvicorn has no such option"
@@ -96,6 +96,15 @@ class Bounds:
         group="Timeouts",
         help="time for the application's lifespan shutdown",
         differs=_NEW + ", and waits for ever",
+    )
+    limit_connections: int | None = option(
+        None,
+        read=maybe(whole(0, 2**31 - 1)),
+        metavar="NUMBER",
+        unset="as there are files for",
+        group="Limits",
+        help="the most connections; further ones wait in the backlog; 0: any number. Unset: 10000 at most",
+        differs=_NEW,
     )
     limit_concurrency: int = option(
         1000,

@@ -14,7 +14,7 @@ from types import FrameType
 from typing import NoReturn
 
 from bridgehead import config as options
-from bridgehead import forks, log, own_handlers
+from bridgehead import forks, log, open_files, own_handlers
 from bridgehead._native import Control
 from bridgehead.errors import StartError
 from bridgehead.loops import OwnLoop
@@ -44,6 +44,10 @@ class CommandServer(Server):
     """A server that owns its process."""
 
     _control: Control
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        open_files.raise_limit()
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

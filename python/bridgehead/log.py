@@ -163,6 +163,11 @@ def refused(client: str, reason: str, names: Names | None = None) -> None:
     _of_request(logging.DEBUG, "Refused a request of %s: %s", (client, reason), names)
 
 
+def shortage(reason: str) -> None:
+    """Clients wait, for want of something that only others can give back."""
+    logger().warning("New %s", reason)
+
+
 def lines_lost(count: int) -> None:
     """The loop was too busy for so many access lines."""
     logger().warning("%d access lines were dropped: the loop was too busy to take them", count)

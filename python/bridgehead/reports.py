@@ -38,6 +38,10 @@ class Reports:
         """Why a request did not reach the application."""
         log.refused(client, reason, names)
 
+    def shortage(self, reason: str) -> None:
+        """Why clients wait to be let in."""
+        log.shortage(reason)
+
     def connection(self, client: str, event: str) -> None:
         """A client has come, or is gone."""
         log.connection(client, event)

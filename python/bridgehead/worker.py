@@ -22,6 +22,7 @@ from bridgehead.errors import StartError
 from bridgehead.forwarded import Trusted, trusted
 from bridgehead.lifespan import Lifespan
 from bridgehead.loops import OwnLoop
+from bridgehead.open_files import connections_that_fit
 from bridgehead.patience import Patience
 from bridgehead.reports import Logs
 from bridgehead.server_config import Config
@@ -58,6 +59,7 @@ class Options:
     keep_alive: float
     bounds: Bounds
     http2: bool
+    connections: int | None
     date_header: bool
     default_headers: tuple[tuple[bytes, bytes], ...]
     logs: Logs
@@ -200,6 +202,7 @@ class Worker:
             keep_alive=config.timeout_keep_alive,
             bounds=config,
             http2=config.http2,
+            connections=_connections(config),
             date_header=config.date_header,
             default_headers=tuple(config.encoded_headers),
             runtime=_runtime(place),
@@ -215,6 +218,12 @@ def _secure_port(bound: Sequence[Bound]) -> int:
         if each.secure and each.kind is Kind.TCP:
             return int(each.socket.getsockname()[1])
     raise StartError("--redirect-https: there is no port to send clients to", "let one of --bind be of TCP")
+
+
+def _connections(config: Config) -> int | None:
+    """How many there may be; None is any number."""
+    wanted = config.limit_connections
+    return connections_that_fit() if wanted is None else wanted or None
 
 
 def _runtime(place: Place) -> int | str:

@@ -6,15 +6,16 @@
 use std::future::poll_fn;
 use std::io;
 use std::sync::Arc;
-use std::task::Poll;
-use std::time::Duration;
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
 use crate::admission::Admission;
-use crate::app::App;
+use crate::app::{App, Report};
 use crate::config::Config;
 use crate::connection;
+use crate::crowd::{Crowd, Seat};
 use crate::executor::Executor;
 use crate::handshake;
 use crate::listen::{Door, Listener, Open};
@@ -25,6 +26,9 @@ use crate::socket::Socket;
 
 /// EMFILE clears only when a connection ends, so wait instead of spinning.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// How often it is said that clients wait.
+const SAID_AGAIN: Duration = Duration::from_secs(1);
 
 /// A deadline passes after the driver was asked, however near it is.
 const DRIVER_TURN: Duration = Duration::from_millis(1);
@@ -37,6 +41,7 @@ pub(crate) struct Worker {
     pub(crate) watch: Watch,
     pub(crate) executor: Executor,
     pub(crate) admission: Admission,
+    pub(crate) crowd: Crowd,
 }
 
 /// Begins to serve the listeners on the current runtime, by tasks of `executor`. What is returned ends when `stage` says so and the last
@@ -51,10 +56,14 @@ pub fn serve(
     stage: watch::Receiver<Stage>,
     executor: &Executor,
 ) -> io::Result<impl Future<Output = ()> + use<>> {
-    let open: Vec<Open> = listeners.into_iter().map(Listener::open).collect::<Result<_, _>>()?;
+    let silence = config.bounds.download.gap;
+    let open = |listener: Listener| Ok(listener.open()?.bears_silence_for(silence));
+    let open: Vec<Open> = listeners.into_iter().map(open).collect::<io::Result<_>>()?;
     let (watch, last) = shutdown::watch(stage);
     let admission = Admission::new(config.bounds.admission);
-    let worker = Worker { config: Arc::new(config), app, watch, executor: executor.clone(), admission };
+    let crowd = Crowd::new(config.bounds.connections, executor.clone());
+    let worker =
+        Worker { config: Arc::new(config), app, watch, executor: executor.clone(), admission, crowd };
     for listener in open {
         executor.spawn(accept(listener, worker.clone()));
     }
@@ -64,26 +73,30 @@ pub fn serve(
 
 async fn accept(listener: Open, worker: Worker) {
     let mut watch = worker.watch.clone();
+    let mut shortage = Shortage { worker: worker.clone(), said: None };
     loop {
         let accepted = tokio::select! {
             biased;
             () = poll_fn(|cx| listener.poll_recalled(cx)) => return,
             _ = watch.reached(Stage::Draining) => break,
-            accepted = poll_fn(|cx| listener.poll_accept(cx)) => accepted,
+            accepted = next(&listener, &mut shortage) => accepted,
         };
-        match accepted {
-            Ok(client) => take_in(client, &listener, &worker),
-            Err(error) if is_shortage(&error) => worker.executor.sleep(PAUSE).await,
-            // Any other error is of that one client, which has gone again.
-            Err(_) => {}
-        }
+        shortage.take_in(accepted, &listener).await;
     }
     listener.shut_gate();
     // What the kernel has already greeted for us would be reset by closing the listener. Tokio has heard of it once
     // its driver had a turn.
     driver_turn(&worker.executor).await;
-    while let Some(Ok(client)) = waiting(&listener).await {
-        take_in(client, &listener, &worker);
+    tokio::select! {
+        biased;
+        _ = watch.reached(Stage::Aborting) => {}
+        () = answer_those_who_wait(&listener, &mut shortage) => {}
+    }
+}
+
+async fn answer_those_who_wait(listener: &Open, shortage: &mut Shortage) {
+    while let Some(accepted) = waiting(listener, shortage).await {
+        shortage.take_in(accepted, listener).await;
     }
 }
 
@@ -96,29 +109,90 @@ fn is_shortage(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
 }
 
-fn take_in((socket, peer): (Socket, Peer), listener: &Open, worker: &Worker) {
+fn take_in((socket, peer, seat): (Socket, Peer, Seat), listener: &Open, worker: &Worker) {
     let mut worker = worker.clone();
     let executor = worker.executor.clone();
     match listener.door() {
         Door::Secured(doorway) => {
-            return executor.spawn(handshake::run(socket, peer, doorway.clone(), worker));
+            let greeted = handshake::run(socket, peer, doorway.clone(), worker);
+            return executor.spawn(seat.until(greeted));
         }
         Door::Redirecting(port) => worker.app = Arc::new(Redirect { port: *port, app: worker.app }),
         Door::Open => {}
     }
-    executor.spawn(connection::run(socket, Arc::new(peer), worker));
+    executor.spawn(seat.until(connection::run(socket, Arc::new(peer), worker)));
+}
+
+type Accepted = io::Result<(Socket, Peer, Seat)>;
+
+/// What of one listener's clients came to nothing yet, and when that was said.
+struct Shortage {
+    worker: Worker,
+    said: Option<Instant>,
+}
+
+impl Shortage {
+    async fn take_in(&mut self, accepted: Accepted, listener: &Open) {
+        match accepted {
+            Ok(client) => take_in(client, listener, &self.worker),
+            Err(error) if is_shortage(&error) => {
+                self.say(|| format!("clients wait, since no connection can be accepted: {error}"));
+                self.worker.executor.sleep(PAUSE).await;
+            }
+            // Any other error is of that one client, which has gone again.
+            Err(_) => {}
+        }
+    }
+
+    /// Until there is room for a client.
+    async fn wait(&mut self) {
+        let limit = self.worker.crowd.limit().unwrap_or_default();
+        self.say(|| format!("clients wait, since as many connections are open as may be: {limit}"));
+        self.worker.crowd.vacancy().await;
+    }
+
+    fn say(&mut self, reason: impl FnOnce() -> String) {
+        if self.said.is_none_or(|said| said.elapsed() >= SAID_AGAIN) {
+            self.said = Some(Instant::now());
+            self.worker.app.report(Report::Shortage { reason: reason() });
+        }
+    }
+
+    /// A client, if there is room for it. `None`: there is not.
+    fn poll_client(&self, listener: &Open, cx: &mut Context<'_>) -> Poll<Option<Accepted>> {
+        let crowd = &self.worker.crowd;
+        let Some(room) = crowd.room() else { return Poll::Ready(None) };
+        let accepted = ready!(listener.poll_accept(cx));
+        Poll::Ready(Some(accepted.map(|(socket, peer)| (socket, peer, crowd.seat(room)))))
+    }
+}
+
+/// The next client. Dropped while it waits it has taken nobody.
+async fn next(listener: &Open, shortage: &mut Shortage) -> Accepted {
+    loop {
+        if let Some(accepted) = poll_fn(|cx| shortage.poll_client(listener, cx)).await {
+            return accepted;
+        }
+        shortage.wait().await;
+    }
 }
 
 /// The next client that is already there, and is ours.
-async fn waiting(listener: &Open) -> Option<io::Result<(Socket, Peer)>> {
-    tokio::task::unconstrained(poll_fn(|cx| {
-        if listener.poll_recalled(cx).is_ready() {
-            return Poll::Ready(None);
+async fn waiting(listener: &Open, shortage: &mut Shortage) -> Option<Accepted> {
+    loop {
+        let found = tokio::task::unconstrained(poll_fn(|cx| {
+            if listener.poll_recalled(cx).is_ready() {
+                return Poll::Ready(None);
+            }
+            Poll::Ready(match shortage.poll_client(listener, cx) {
+                Poll::Ready(accepted) => Some(accepted),
+                Poll::Pending => None,
+            })
+        }))
+        .await;
+        match found? {
+            Some(accepted) => return Some(accepted),
+            None => shortage.wait().await,
         }
-        Poll::Ready(match listener.poll_accept(cx) {
-            Poll::Ready(accepted) => Some(accepted),
-            Poll::Pending => None,
-        })
-    }))
-    .await
+    }
 }

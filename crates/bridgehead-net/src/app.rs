@@ -43,6 +43,11 @@ pub enum Report {
         /// What became of it.
         event: &'static str,
     },
+    /// Clients wait in the backlog, for want of something; said once a second at most.
+    Shortage {
+        /// Of what.
+        reason: String,
+    },
     /// A request never reached the application.
     Refused {
         /// Whose it was.

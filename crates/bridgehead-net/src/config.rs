@@ -68,6 +68,8 @@ pub struct Limits {
     pub first_byte: Option<Duration>,
     /// How long a head may take, from its first byte.
     pub head_time: Option<Duration>,
+    /// How many connections there may be.
+    pub connections: Option<usize>,
     /// How large a head may be.
     pub head: HeadLimits,
     /// How large a body may be, in bytes.

@@ -62,6 +62,7 @@ pub(crate) struct Line {
     draining: AtomicBool,
     pub(crate) app: Arc<dyn App>,
     pub(crate) config: Arc<Config>,
+    crowd: crate::crowd::Crowd,
     /// Whether its client may be a proxy that names others.
     trusted: bool,
     // Only the connection's own task comes here, but hyper wants what it polls to be shareable.
@@ -170,12 +171,6 @@ async fn serve_http1(line: &Arc<Line>, worker: &Worker) -> End {
     End::Over
 }
 
-impl std::fmt::Debug for Line {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Line").field("peer", &self.peer).field("phase", &self.phase).finish_non_exhaustive()
-    }
-}
-
 impl Line {
     fn new(mut socket: Socket, peer: Arc<Peer>, worker: &Worker) -> Self {
         socket.set_pace(worker.config.bounds.download);
@@ -188,6 +183,7 @@ impl Line {
             draining: AtomicBool::new(false),
             app: Arc::clone(&worker.app),
             config: Arc::clone(&worker.config),
+            crowd: worker.crowd.clone(),
             phase: Mutex::new(Phase::Fresh(Instant::now())),
         }
     }
@@ -353,7 +349,7 @@ impl Line {
             }
             Phase::Fresh(since) => (config.bounds.first_byte.map(|time| since + time), Event::Over),
             Phase::Rest | Phase::Busy(_) | Phase::Encore(_) | Phase::Closing => (None, Event::Over),
-            Phase::Idle(since) => (Some(since + config.keep_alive), Event::Over),
+            Phase::Idle(since) => (Some(since + self.crowd.keep_alive(config.keep_alive)), Event::Over),
         };
         drop(phase);
         ready!(poll_deadline(timer, deadline, cx));

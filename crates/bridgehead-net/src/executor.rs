@@ -126,6 +126,11 @@ impl Executor {
         self.sleep_until(Instant::now() + time)
     }
 
+    /// Has every task look again that waits for an instant.
+    pub(crate) fn wake_sleepers(&self) {
+        self.0.timers.wake_all();
+    }
+
     /// Lets go of the tasks that are left: nobody runs them any more.
     pub fn abandon(&self) {
         let left = std::mem::take(&mut self.0.lock().ready);

@@ -18,6 +18,7 @@ mod body;
 mod client_half;
 mod config;
 mod connection;
+mod crowd;
 mod departure;
 mod escape;
 mod exchange;

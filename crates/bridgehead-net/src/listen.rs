@@ -6,9 +6,10 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bridgehead_tls::Credentials;
-use tokio::net::{TcpListener, UnixListener, UnixStream};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
 use crate::forked;
 use crate::handshake::Doorway;
@@ -68,6 +69,7 @@ pub(crate) struct Open {
     ownership: Ownership,
     recall: Option<UnixStream>,
     door: Door,
+    silence: Option<Duration>,
 }
 
 #[derive(Debug)]
@@ -130,18 +132,24 @@ impl Listener {
             Kind::Tcp(listener) => {
                 let listener = TcpListener::from_std(listener)?;
                 let _owned = forked::Claim::on(&listener);
-                Open { _owned, kind: Kind::Tcp(listener), ownership, recall, door }
+                Open { _owned, kind: Kind::Tcp(listener), ownership, recall, door, silence: None }
             }
             Kind::Unix(listener, path) => {
                 let listener = UnixListener::from_std(listener)?;
                 let _owned = forked::Claim::on(&listener);
-                Open { _owned, kind: Kind::Unix(listener, path), ownership, recall, door }
+                Open { _owned, kind: Kind::Unix(listener, path), ownership, recall, door, silence: None }
             }
         })
     }
 }
 
 impl Open {
+    /// One whose clients' systems may be silent for so long while they have something to confirm: one that is gone
+    /// without a word never does.
+    pub(crate) fn bears_silence_for(self, time: Option<Duration>) -> Self {
+        Self { silence: time, ..self }
+    }
+
     /// What becomes of its clients.
     pub(crate) fn door(&self) -> &Door {
         &self.door
@@ -166,6 +174,7 @@ impl Open {
             Kind::Tcp(listener) => loop {
                 let (stream, client) = ready!(listener.poll_accept(cx))?;
                 let Ok(server) = stream.local_addr() else { continue };
+                limit_silence(&stream, self.silence);
                 let peer = Peer {
                     client: Address::inet(client),
                     server: Address::inet(server),
@@ -187,6 +196,18 @@ impl Open {
         }
     }
 }
+
+/// Refused, the kernel tries for a quarter of an hour, and a write's own time ends it before.
+#[cfg(target_os = "linux")]
+fn limit_silence(stream: &TcpStream, time: Option<Duration>) {
+    if time.is_some() {
+        let _ = socket2::SockRef::from(stream).set_tcp_user_timeout(time);
+    }
+}
+
+/// Elsewhere a write's own time is all there is.
+#[cfg(not(target_os = "linux"))]
+fn limit_silence(_: &TcpStream, _: Option<Duration>) {}
 
 /// BPF's "return 0": the kernel drops what arrives for the listener, and their clients ask again and are refused. Those
 /// who wait already have sockets of their own. A refusal of it leaves the gate open, as it was.
@@ -258,6 +279,19 @@ mod tests {
         for client in early {
             becomes(client).await.expect("its connection outlives the listener");
         }
+    }
+
+    #[tokio::test]
+    async fn the_kernel_is_told_for_how_long_bytes_may_go_unconfirmed() {
+        let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let stream = TcpStream::connect(address).await.expect("it listens");
+        let known = || socket2::SockRef::from(&stream).tcp_user_timeout().expect("an option");
+        let before = known();
+        limit_silence(&stream, None);
+        assert_eq!(known(), before);
+        limit_silence(&stream, Some(Duration::from_secs(30)));
+        assert_eq!(known(), Some(Duration::from_secs(30)));
     }
 
     #[tokio::test]

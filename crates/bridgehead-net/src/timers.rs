@@ -57,6 +57,12 @@ impl Timers {
         due.into_values().for_each(Waker::wake);
     }
 
+    /// Wakes everybody, and nobody's deadline passes: what they wait for may be due sooner than they thought.
+    pub(crate) fn wake_all(&self) {
+        let wakers: Vec<Waker> = self.lock().sleepers.values().cloned().collect();
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
     /// Forgets who waits: nobody turns this network any more.
     pub(crate) fn clear(&self) {
         let forgotten = std::mem::take(&mut self.lock().sleepers);

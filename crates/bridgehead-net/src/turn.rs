@@ -114,3 +114,10 @@ impl Drop for Turn {
         }
     }
 }
+
+// A turn shows whose it is.
+impl std::fmt::Debug for Line {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Line").field("peer", &self.peer).finish_non_exhaustive()
+    }
+}

@@ -30,11 +30,12 @@ impl Bounds {
         self.timeout_request > 0.0 || self.cancel_on_disconnect
     }
 
-    pub(crate) fn read(&self) -> PyResult<Limits> {
+    pub(crate) fn read(&self, connections: Option<usize>) -> PyResult<Limits> {
         let rate = (self.min_rate > 0).then(|| u32::try_from(self.min_rate).unwrap_or(u32::MAX));
         Ok(Limits {
             first_byte: time(self.timeout_first_byte)?,
             head_time: time(self.timeout_header)?,
+            connections,
             head: HeadLimits {
                 target: self.limit_target,
                 bytes: self.limit_header_bytes,

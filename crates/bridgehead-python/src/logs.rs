@@ -97,6 +97,7 @@ pub(crate) fn say(reports: &Bound<'_, PyAny>, report: Report) -> PyResult<()> {
         Report::Connection { client, event } => {
             reports.call_method1(intern!(py, "connection"), (client, event))
         }
+        Report::Shortage { reason } => reports.call_method1(intern!(py, "shortage"), (reason,)),
         Report::Refused { client, reason, trace } => {
             reports.call_method1(intern!(py, "refused"), (client, reason, names_of(trace.as_deref())))
         }

@@ -49,6 +49,8 @@ struct Options {
     keep_alive: f64,
     bounds: Bounds,
     http2: bool,
+    /// How many connections there may be.
+    connections: Option<usize>,
     date_header: bool,
     default_headers: Vec<(Vec<u8>, Vec<u8>)>,
     logs: Logs,
@@ -263,8 +265,8 @@ fn start(py: Python<'_>, options: &Options, logs: Wiring) -> PyResult<Started> {
 fn config(options: &Options, logs: Wiring) -> PyResult<Config> {
     Ok(Config {
         keep_alive: Duration::try_from_secs_f64(options.keep_alive)?,
-        bounds: options.bounds.read()?,
         http2: if options.http2 { Http2::Spoken } else { Http2::Off },
+        bounds: options.bounds.read(options.connections)?,
         date_header: options.date_header,
         default_headers: default_headers(&options.default_headers)?,
         access_log: logs.access_log,

@@ -62,6 +62,7 @@ pub(crate) fn plain(keep_alive: Duration) -> Config {
         bounds: Limits {
             first_byte: Some(keep_alive),
             head_time: Some(keep_alive),
+            connections: None,
             head: HeadLimits { target: 8 * 1024, bytes: 32 * 1024, fields: 100 },
             body: None,
             upload: PaceLimits::default(),
