@@ -306,6 +306,16 @@ impl State {
         }
     }
 
+    /// The client is told that its body is refused, unless an answer has begun: then the application hears of it alone.
+    /// Gives whom to wake.
+    pub(crate) fn refuse(&mut self, refusal: Refusal) -> Vec<Waker> {
+        if self.download.begun || self.download.answer.is_some() || self.download.flow != Flow::Open {
+            return Vec::new();
+        }
+        self.download.answer = Some(Answer::Refused(refusal));
+        self.abandon()
+    }
+
     /// The application knows that the client has left: nothing more is said to it. Gives whom to wake.
     pub(crate) fn abandon(&mut self) -> Vec<Waker> {
         self.client = Client::Gone;

@@ -11,7 +11,7 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -208,9 +208,11 @@ impl Uploader {
     fn end(&self, flow: Flow) {
         let mut state = self.0.lock();
         state.upload.flow = flow;
+        let wakers = if let Flow::Refused(refusal) = flow { state.refuse(refusal) } else { Vec::new() };
         let parked = state.unpark();
         drop(state);
         self.0.tell(parked);
+        wakers.into_iter().for_each(Waker::wake);
     }
 }
 

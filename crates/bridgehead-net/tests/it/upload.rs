@@ -140,17 +140,22 @@ async fn a_framing_that_breaks_later_is_a_400_unless_the_answer_has_begun() {
     client.assert_closed().await;
 
     let (mut client, asked) = broken_later(&site).await;
-    assert_eq!(asked.half.finish(head(422, &[]), Bytes::from("its own")), Room::Free);
+    assert_eq!(asked.half.finish(head(422, &[]), Bytes::from("its own")), Room::Gone);
     let answer = client.answer().await;
-    assert_eq!((answer.status, answer.body.as_slice()), (422, b"its own".as_slice()));
+    assert_eq!((answer.status, answer.closes()), (400, true));
     client.assert_closed().await;
 
-    let (mut client, asked) = broken_later(&site).await;
+    let (mut client, asked) = site.ask(&[CHUNKED, b"4\r\nbody\r\n"].concat()).await;
+    assert_eq!(asked.half.receive(TOKEN), chunk("body", More::Follows));
     assert_eq!(asked.half.start(head(200, &[])), Room::Free);
     assert_eq!(asked.half.write(Bytes::from("begun"), More::Follows), Room::Free);
     asked.half.push_out();
     assert_eq!(client.head().await.status, 200);
     assert_eq!(client.chunk().await, b"begun");
+    assert_eq!(asked.half.receive(TOKEN), Reception::Nothing);
+    client.send(b"zz\r\n").await;
+    site.told(TOKEN).await;
+    assert_eq!(asked.half.receive(TOKEN), Reception::Gone);
     drop(asked);
     assert_eq!(client.rest().await.0, b"", "neither a last chunk nor a second answer");
 }
