@@ -63,8 +63,9 @@ soak: build ## the long tests
 	BRIDGEHEAD_TEST_SOAK=1 $(VENV)/bin/python -m pytest -m soak --timeout 1800 $(ARGS)
 
 .PHONY: loom
-loom: ## the inbox in every order that its threads may take
+loom: ## the inbox and admission in every order that their threads may take
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --release --manifest-path crates/bridgehead-python/tests/loom/Cargo.toml
+	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --release --manifest-path crates/bridgehead-net/tests/loom/Cargo.toml
 
 .PHONY: differential
 differential: build ## odd requests by the hundred thousand, beside h11 and llhttp (SEED=… CASES=…)
