@@ -33,7 +33,7 @@ ca() { openssl ca -batch -notext -utf8 -config "$made/settings" "$@"; }
 signed() {
     [ -e "$1.key" ] || openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out "$1.key"
     openssl req -new -key "$1.key" -subj "$2" -utf8 -out "$made/request"
-    printf 'subjectKeyIdentifier=hash\n%b' "$4" >"$made/extensions"
+    printf 'subjectKeyIdentifier=hash\nauthorityKeyIdentifier=keyid:always\n%b' "$4" >"$made/extensions"
     local issuer=(-cert "$3.pem" -keyfile "$3.key")
     [ "$1" != "$3" ] || issuer=(-selfsign -keyfile "$1.key")
     ca "${issuer[@]}" -in "$made/request" -extfile "$made/extensions" -out "$1.pem"

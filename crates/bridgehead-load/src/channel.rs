@@ -19,7 +19,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use crate::expect::Expect;
 use crate::fault::{Fault, Kind};
 use crate::payload::Payload;
-use crate::stream::Stream;
+use crate::secure::Line;
 
 /// An open connection.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(crate) struct Channel {
     link: Link,
 }
 
-type Driven = Connection<TokioIo<Stream>, Payload>;
+type Driven = Connection<TokioIo<Line>, Payload>;
 
 #[derive(Debug)]
 struct Link {
@@ -47,8 +47,8 @@ pub(crate) struct Answer {
 }
 
 impl Channel {
-    pub(crate) async fn open(stream: Stream) -> Result<Self, Fault> {
-        let (sender, connection) = http1::handshake(TokioIo::new(stream))
+    pub(crate) async fn open(line: Line) -> Result<Self, Fault> {
+        let (sender, connection) = http1::handshake(TokioIo::new(line))
             .await
             .map_err(|error| Fault::new(Kind::Connect, error.to_string()))?;
         Ok(Self { sender, link: Link { connection: Some(Box::pin(connection)) } })

@@ -11,6 +11,7 @@ use crate::pace::{Pace, Ticket};
 use crate::random::Random;
 use crate::recipe::Recipe;
 use crate::record::Record;
+use crate::secure::Secrecy;
 use crate::stream::{Opened, Place};
 
 /// One thread's desk.
@@ -19,6 +20,8 @@ pub(crate) struct Desk {
     pub(crate) recipes: Vec<Recipe>,
     pub(crate) pace: Pace,
     pub(crate) place: Place,
+    /// By TLS, if at all.
+    pub(crate) secrecy: Option<Secrecy>,
     pub(crate) timeout: Duration,
     pub(crate) keep_alive: bool,
     pub(crate) connections: usize,

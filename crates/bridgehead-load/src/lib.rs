@@ -19,6 +19,7 @@ mod recipe;
 mod record;
 mod report;
 mod run;
+mod secure;
 mod stream;
 mod template;
 mod timeline;

@@ -34,6 +34,8 @@ pub struct Limits {
 pub struct Plan {
     /// Whom to connect to.
     pub address: Address,
+    /// By TLS, and the name that the server is asked for by; `None`: in the clear.
+    pub tls: Option<String>,
     /// The Host header of those scenarios that have none.
     pub authority: String,
     /// What is asked for; each is chosen as often as its weight says.

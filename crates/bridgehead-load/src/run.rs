@@ -19,6 +19,7 @@ use crate::plan::{Plan, PlanError};
 use crate::recipe::Recipe;
 use crate::record::{Record, Window};
 use crate::report::{Circumstances, Report};
+use crate::secure::Secrecy;
 use crate::stream::find;
 use crate::timeline::{Row, Timeline};
 use crate::worker::Worker;
@@ -88,6 +89,7 @@ impl Run {
         plan.check()?;
         let recipes = |plan: &Plan| plan.scenarios.iter().map(|each| Recipe::new(each, plan)).collect();
         let made = (0..plan.threads).map(|_| recipes(plan)).collect::<Result<Vec<Vec<Recipe>>, _>>()?;
+        let secrecy = plan.tls.as_deref().map(Secrecy::of).transpose()?;
         let (place, first) = find(&plan.address)?;
         let begin = Instant::now();
         let measured = begin + plan.warm_up;
@@ -98,6 +100,7 @@ impl Run {
             Arc::new(Desk {
                 pace: pace(plan, share, window, begin),
                 place: place.clone(),
+                secrecy: secrecy.clone(),
                 timeout: plan.timeout,
                 keep_alive: plan.keep_alive,
                 connections: usize::try_from(share.part(plan.connections as u64)).unwrap_or(usize::MAX),

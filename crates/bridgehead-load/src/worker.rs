@@ -15,6 +15,7 @@ use crate::fault::{Fault, Kind};
 use crate::pace::{Pace, Ticket};
 use crate::plan::Think;
 use crate::random::Random;
+use crate::secure::Line;
 use crate::stream::Stream;
 
 /// A server that refuses is asked again after this, then after twice that, up to `LONGEST_PAUSE`.
@@ -86,12 +87,15 @@ impl Worker {
     async fn open(&mut self) -> Result<Channel, Fault> {
         let begun = Instant::now();
         let first = self.desk.first.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let opened = match first {
-            Some(first) => Ok(first.adopt()),
-            None => timeout_at(self.deadline.at(), Stream::connect(&self.desk.place)).await,
+        let connected = async {
+            let stream = match first {
+                Some(first) => first.adopt()?,
+                None => Stream::connect(&self.desk.place).await?,
+            };
+            Line::over(stream, self.desk.secrecy.as_ref()).await
         };
-        let stream = match opened {
-            Ok(Ok(stream)) => stream,
+        let line = match timeout_at(self.deadline.at(), connected).await {
+            Ok(Ok(line)) => line,
             Ok(Err(error)) => {
                 self.pause = Some(self.pause.map_or(FIRST_PAUSE, |last| (last * 2).min(LONGEST_PAUSE)));
                 return Err(Fault::connect(&error));
@@ -99,7 +103,7 @@ impl Worker {
             Err(_) => return Err(Fault::new(Kind::Connect, "no connection within the time")),
         };
         self.pause = None;
-        let channel = Channel::open(stream).await?;
+        let channel = Channel::open(line).await?;
         self.desk.record().connected(begun.elapsed());
         Ok(channel)
     }

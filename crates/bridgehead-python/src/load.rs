@@ -26,6 +26,7 @@ struct Words {
     /// Host and port; or a path, and no port.
     host: String,
     port: Option<u16>,
+    tls: Option<String>,
     authority: String,
     scenarios: Vec<ScenarioWords>,
     connections: usize,
@@ -139,6 +140,7 @@ fn read(words: Words) -> PyResult<Plan> {
             Some(port) => Address::Tcp(words.host, port),
             None => Address::Unix(PathBuf::from(words.host)),
         },
+        tls: words.tls,
         authority: words.authority,
         scenarios: words.scenarios.into_iter().map(scenario).collect::<PyResult<_>>()?,
         connections: words.connections,

@@ -61,7 +61,7 @@ class LoadOptions:
         shape=Shape.TARGET,
         metavar="URL",
         group="Target",
-        help="http://host:port/path, or unix:/path/to.sock; a path may have {n}, {uuid}, {random:1-100}",
+        help="http:// or https://host:port/path, or unix:/path; a path may have {n}, {uuid}, {random:1-100}",
     )
     uds: str | None = option(
         None,

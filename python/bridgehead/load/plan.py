@@ -49,6 +49,7 @@ class Target:
 
     host: str  # a path when there is no port
     port: int | None
+    tls: str | None  # the name to ask for; None: in the clear
     authority: str
     path: str
 
@@ -60,6 +61,7 @@ class Plan:
     target: str  # as shown
     host: str
     port: int | None
+    tls: str | None
     authority: str
     scenarios: Sequence[Scenario]
     connections: int
@@ -84,6 +86,7 @@ def plan_of(options: LoadOptions, scenarios: Sequence[Scenario] = ()) -> Plan:
         target=options.url or f"unix:{options.uds}",
         host=target.host,
         port=target.port,
+        tls=target.tls,
         authority=target.authority,
         scenarios=tuple(scenarios) or (_single(options, target.path),),
         connections=options.connections,
@@ -104,26 +107,23 @@ def parse_target(url: str, uds: str | None) -> Target:
         if uds is not None:
             raise StartError(f"{url!r} and uds are two sockets", "give one of them")
         path = url.removeprefix("unix:")
-        return Target(host=_socket(path), port=None, authority="localhost", path="/")
+        return Target(host=_socket(path), port=None, tls=None, authority="localhost", path="/")
     if not url and uds is not None:
         url = "http://localhost/"
     parts = _split(url)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     host, port = parts.hostname or "", _port(parts, url)
+    tls = host if parts.scheme == "https" else None
     if uds is not None:
-        return Target(host=_socket(uds), port=None, authority=parts.netloc, path=path)
-    return Target(host=host, port=port, authority=parts.netloc, path=path)
+        return Target(host=_socket(uds), port=None, tls=tls, authority=parts.netloc, path=path)
+    return Target(host=host, port=port, tls=tls, authority=parts.netloc, path=path)
 
 
 def _split(url: str) -> SplitResult:
     if not url:
         raise StartError("no URL was given", _FORMS)
     scheme = url.partition("://")[0].lower() if "://" in url else ""
-    if scheme == "https":
-        raise StartError(
-            f"{url!r} asks for TLS, which this load generator does not speak yet", "write http://…"
-        )
-    if scheme != "http":
+    if scheme not in ("http", "https"):
         hint = _FORMS if scheme else f"write http://{url.lstrip('/')}"
         raise StartError(f"{url!r} is not a URL that load can be put on", hint)
     try:
@@ -146,7 +146,7 @@ def _port(parts: SplitResult, url: str) -> int:
         port = 0
     if port == 0:
         raise StartError(f"{url!r} has no port from 1 to 65535", _FORMS)
-    return port or 80
+    return port or (443 if parts.scheme == "https" else 80)
 
 
 def _socket(path: str) -> str:

@@ -110,6 +110,7 @@ pub(crate) fn scenario(path: &str) -> Scenario {
 pub(crate) fn plan(port: u16, requests: u64) -> Plan {
     Plan {
         address: Address::Tcp("127.0.0.1".to_owned(), port),
+        tls: None,
         authority: format!("127.0.0.1:{port}"),
         scenarios: vec![scenario("/")],
         connections: 1,
