@@ -92,6 +92,34 @@ def test_trailers_reach_who_takes_them(client: Http2Client) -> None:
     assert (answer.body, answer.trailers) == (b"onetwo", [])
 
 
+HINT = {"type": "http.response.early_hint", "links": [b"</a.css>; rel=preload", b"</b.js>; rel=preload"]}
+
+
+def test_early_hints_go_ahead_of_the_answer(server: Server, client: Http2Client) -> None:
+    start = {"type": "http.response.start", "status": 200}
+    messages = [HINT, start, {"type": "http.response.body", "body": b"body"}]
+    name = next(names)
+    answer = client.ask(f"/messages?name={name}", method="POST", body=repr(messages).encode())
+    assert [dict(each)[":status"] for each in answer.interim] == ["103"]
+    assert [value for key, value in answer.interim[0] if key == "link"] == [
+        "</a.css>; rel=preload",
+        "</b.js>; rel=preload",
+    ]
+    assert (answer.status, answer.body) == (200, b"body")
+    assert server.note(name) == {"position": None}
+
+
+def test_a_hint_is_refused_behind_a_head_and_where_it_cannot_go(server: Server, client: Http2Client) -> None:
+    name = next(names)
+    body = repr([{"type": "http.response.start", "status": 200}, HINT]).encode()
+    assert client.ask(f"/messages?name={name}", method="POST", body=body).interim == []
+    report = server.note(name)
+    assert (report["position"], report["kind"]) == (1, "bridgehead.MisuseError")
+    server.ask(f"/messages?name={name}", method="POST", body=repr([HINT]).encode())
+    report = server.note(name)
+    assert (report["position"], report["kind"]) == (0, "bridgehead.MisuseError")
+
+
 def test_an_answer_to_head_has_no_body(client: Http2Client) -> None:
     answer = client.ask("/chunks?count=3", method="HEAD")
     assert (answer.status, answer.body) == (200, b"")

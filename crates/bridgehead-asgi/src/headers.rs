@@ -5,7 +5,7 @@
 //! Invariant: no header here can end its line, frame the body or manage the connection. Those that try to frame or
 //! manage are dropped, for the server decides both; `content-length` alone is a promise the application makes.
 
-use http::header::{CONTENT_LENGTH, TRAILER};
+use http::header::{CONTENT_LENGTH, LINK, TRAILER};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 
 use crate::misuse::{Excerpt, Misuse};
@@ -147,6 +147,13 @@ impl ResponseHead {
             Err(_) => Err(Misuse::TooManyHeaders { held }),
         }
     }
+}
+
+/// Judges a link of a hint and adds it.
+pub fn add_link(links: &mut HeaderMap, value: &[u8]) -> Result<(), Misuse> {
+    let value = judge_value(&LINK, value)?;
+    let held = links.len();
+    links.try_append(LINK, value).map(drop).map_err(|_| Misuse::TooManyHeaders { held })
 }
 
 pub(crate) fn judge_name(name: &[u8]) -> Result<HeaderName, Misuse> {

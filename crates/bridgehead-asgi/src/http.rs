@@ -127,6 +127,18 @@ impl Response {
         }
     }
 
+    /// Whether a hint of what is to come may come.
+    pub fn expects_hint(self) -> Result<(), Misuse> {
+        let came = HttpMessage::EarlyHint.name();
+        match self {
+            Self::AwaitingStart { .. } => Ok(()),
+            Self::Streaming { .. } | Self::Bodiless | Self::Discarding => {
+                Err(Misuse::OutOfPlace { came, due: "`http.response.body`" })
+            }
+            Self::Ended => Err(Misuse::AfterEnd { came }),
+        }
+    }
+
     /// True once `http.response.start` was accepted.
     pub fn has_started(self) -> bool {
         !matches!(self, Self::AwaitingStart { .. })

@@ -17,7 +17,7 @@ mod request;
 mod scope;
 mod trailers;
 
-pub use self::headers::{ResponseHead, ResponseParts};
+pub use self::headers::{ResponseHead, ResponseParts, add_link};
 pub use self::http::{Reply, Response, Then, Write};
 pub use self::length::{Excess, Length, Missing};
 pub use self::lifespan::{Lifespan, LifespanReceipt};

@@ -11,7 +11,8 @@ const LIFESPAN: &str = "`lifespan.startup.complete`, `lifespan.startup.failed`, 
                         `lifespan.shutdown.failed`";
 
 /// All that can be sent in a scope of any type: to tell a message astray from one that does not exist.
-const KNOWN: [&str; 14] = [
+const KNOWN: [&str; 15] = [
+    "http.response.early_hint",
     "http.response.start",
     "http.response.body",
     "http.response.pathsend",
@@ -31,6 +32,8 @@ const KNOWN: [&str; 14] = [
 /// What an application may send in an `http` scope.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HttpMessage {
+    /// `http.response.early_hint`: links, before the response.
+    EarlyHint,
     /// `http.response.start`: status and headers.
     Start,
     /// `http.response.body`: a piece of the body, maybe the last.
@@ -47,6 +50,7 @@ impl HttpMessage {
     /// The message of this type.
     pub fn from_type(came: &str) -> Result<Self, Misuse> {
         match came {
+            "http.response.early_hint" => Ok(Self::EarlyHint),
             "http.response.start" => Ok(Self::Start),
             "http.response.body" => Ok(Self::Body),
             "http.response.pathsend" => Ok(Self::PathSend),
@@ -59,6 +63,7 @@ impl HttpMessage {
     /// The type of this message.
     pub fn name(self) -> &'static str {
         match self {
+            Self::EarlyHint => "http.response.early_hint",
             Self::Start => "http.response.start",
             Self::Body => "http.response.body",
             Self::PathSend => "http.response.pathsend",

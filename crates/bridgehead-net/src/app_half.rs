@@ -15,6 +15,9 @@ use http::header::{HeaderMap, HeaderName, TRAILER};
 use crate::app::Token;
 use crate::exchange::{After, Answer, CHUNKS, Client, Flow, LOW_WATER, Shared};
 
+/// Hints that wait to be written.
+const HINTS: usize = 16;
+
 /// The application's half. Dropping it unanswered is a failure of the application.
 #[derive(Debug)]
 pub struct AppHalf(pub(crate) Arc<Shared>);
@@ -79,6 +82,25 @@ impl AppHalf {
                 Reception::Gone
             }
         }
+    }
+
+    /// Sends links ahead of an answer. `None` where that cannot be done.
+    #[must_use]
+    pub fn hint(&self, links: HeaderMap) -> Option<Room> {
+        let mut state = self.0.lock();
+        let gone = state.is_gone();
+        let hints = state.download.hints.as_mut()?;
+        if gone {
+            return Some(Room::Gone);
+        }
+        // Whoever sends so many without a pause is heard in part: they are hints.
+        if hints.len() < HINTS {
+            hints.push(links);
+        }
+        let waker = state.download.client.take();
+        drop(state);
+        self.0.wake_if(waker);
+        Some(Room::Free)
     }
 
     /// Sends a head alone: its body comes by [`Self::write`].

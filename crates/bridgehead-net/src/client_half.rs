@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
+use http::HeaderMap;
 use http_body::Frame;
 
 use crate::exchange::{After, Answer, Client, Flow, Shared};
@@ -24,6 +25,16 @@ pub(crate) struct ClientHalf(pub(crate) Arc<Shared>);
 pub(crate) struct BrokenOff;
 
 impl ClientHalf {
+    /// Hints can be written before the answer.
+    pub(crate) fn takes_hints(&self) {
+        self.0.lock().download.hints = Some(Vec::new());
+    }
+
+    /// What is to be written before the answer.
+    pub(crate) fn hints(&self) -> Vec<HeaderMap> {
+        self.0.lock().download.hints.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
     /// The head, once the application has sent enough of it to know how its body comes. Gives it once.
     pub(crate) fn poll_answer(&mut self, cx: &mut Context<'_>) -> Poll<Answer> {
         let mut state = self.0.lock();

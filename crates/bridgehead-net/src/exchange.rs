@@ -127,6 +127,8 @@ pub(crate) struct Upload {
 #[derive(Debug)]
 pub(crate) struct Download {
     pub(crate) answer: Option<Answer>,
+    /// Links that go before it; `None` where they cannot.
+    pub(crate) hints: Option<Vec<HeaderMap>>,
     /// Whether the answer was taken, so that its head has left.
     pub(crate) begun: bool,
     pub(crate) chunks: VecDeque<Bytes>,
@@ -161,6 +163,7 @@ pub(crate) fn open(app: Arc<dyn App>, body: Flow) -> (ClientHalf, Uploader, AppH
             },
             download: Download {
                 answer: None,
+                hints: None,
                 begun: false,
                 chunks: VecDeque::new(),
                 size: 0,

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use h2::server::SendResponse;
 use h2::{Reason, RecvStream, SendStream};
 use http::header::{CONNECTION, CONTENT_LENGTH, DATE};
-use http::{Method, Request, Response, StatusCode, request};
+use http::{HeaderMap, Method, Request, Response, StatusCode, request};
 use http_body::Body;
 use tokio::sync::{oneshot, watch};
 
@@ -55,6 +55,7 @@ pub(crate) struct Left;
 enum Word {
     /// The application wants the body that the client holds back.
     Continue,
+    Hints(Vec<HeaderMap>),
     Answer(Answer),
 }
 
@@ -94,6 +95,7 @@ impl Stream {
         let flow = if body.is_end_stream() { Flow::Complete } else { Flow::Open };
         let (client, uploader, half, witness) = exchange::open(Arc::clone(&self.worker.app), flow);
         turn.counts(&witness);
+        client.takes_hints();
         let bounds = &self.line.config.bounds;
         if bounds.departures == Departures::Cancelled {
             client.ends_with_client();
@@ -164,9 +166,12 @@ impl Stream {
                 Word::Answer(answer) => break answer,
                 Word::Continue => {
                     wanted = None;
-                    let mut go_on = Response::new(());
-                    *go_on.status_mut() = StatusCode::CONTINUE;
-                    respond.send_informational(go_on).map_err(|_| Left)?;
+                    say_ahead(StatusCode::CONTINUE, HeaderMap::new(), respond)?;
+                }
+                Word::Hints(hints) => {
+                    for links in hints {
+                        say_ahead(StatusCode::EARLY_HINTS, links, respond)?;
+                    }
                 }
             }
         };
@@ -272,6 +277,14 @@ impl Stream {
     }
 }
 
+/// An interim answer.
+fn say_ahead(status: StatusCode, headers: HeaderMap, respond: &mut SendResponse<Bytes>) -> Result<(), Left> {
+    let mut interim = Response::new(());
+    *interim.status_mut() = status;
+    *interim.headers_mut() = headers;
+    respond.send_informational(interim).map_err(|_| Left)
+}
+
 fn poll_word(
     client: &mut ClientHalf,
     wanted: &mut Option<oneshot::Receiver<()>>,
@@ -280,6 +293,10 @@ fn poll_word(
 ) -> Poll<Result<Word, Left>> {
     if respond.poll_reset(cx).is_ready() {
         return Poll::Ready(Err(Left));
+    }
+    let hints = client.hints();
+    if !hints.is_empty() {
+        return Poll::Ready(Ok(Word::Hints(hints)));
     }
     if let Poll::Ready(answer) = client.poll_answer(cx) {
         return Poll::Ready(Ok(Word::Answer(answer)));

@@ -170,6 +170,7 @@ impl Http {
             return Ok(Outcome::Yield);
         }
         let room = match message::read(message, file, &bridge.lender)? {
+            Message::Hint(links) => this.lock().hint(links)?,
             Message::Start(head) => {
                 this.lock().start(head)?;
                 Self::keep_back(slf)?;

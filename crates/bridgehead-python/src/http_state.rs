@@ -8,7 +8,8 @@
 use std::sync::Weak;
 
 use bridgehead_asgi::{
-    Fate, Length, Misuse, More, Request, RequestEvent, RequestReceipt, Response, ResponseHead, Then, Write,
+    Fate, HttpMessage, Length, Misuse, More, Request, RequestEvent, RequestReceipt, Response, ResponseHead,
+    Then, Write,
 };
 use bridgehead_net::{AppHalf, Permit, Reception, Room, Token};
 use bytes::Bytes;
@@ -129,6 +130,15 @@ impl State {
         self.held = Some(head);
         self.held_for = HeldFor::Body;
         Ok(())
+    }
+
+    /// Links that go ahead of the head.
+    pub(crate) fn hint(&mut self, links: HeaderMap) -> PyResult<Room> {
+        self.response.expects_hint().map_err(raise::misuse)?;
+        let Some(half) = &self.half else { return Ok(Room::Gone) };
+        let due = "HTTP/2 is what they can be sent by";
+        let came = HttpMessage::EarlyHint.name();
+        half.hint(links).ok_or_else(|| raise::misuse(Misuse::NotOffered { came, due }))
     }
 
     /// Whether the head that came may be followed by another, in its place.

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use bridgehead_asgi::{Excerpt, HttpMessage, Misuse, More, ResponseHead, add_trailer};
+use bridgehead_asgi::{Excerpt, HttpMessage, Misuse, More, ResponseHead, add_link, add_trailer};
 use bytes::Bytes;
 use http::HeaderMap;
 use pyo3::exceptions::{PyOSError, PyTypeError};
@@ -21,12 +21,14 @@ use crate::{ffi, names, raise};
 
 /// A message that an HTTP application sent.
 pub(crate) enum Message {
+    Hint(HeaderMap),
     Start(ResponseHead),
     Body(Bytes, More),
     File(HttpMessage, Box<FileSend>),
     Trailers(HeaderMap, More),
 }
 
+const HINT: &str = "http.response.early_hint";
 const START: &str = "http.response.start";
 const BODY: &str = "http.response.body";
 const PATH: &str = "http.response.pathsend";
@@ -62,6 +64,7 @@ pub(crate) fn read(
         return Err(wrong("message", "type", &kind, "a str"));
     };
     match HttpMessage::from_type(&kind.to_string_lossy()).map_err(raise::misuse)? {
+        HttpMessage::EarlyHint => hint(message).map(Message::Hint),
         HttpMessage::Start => start(message).map(Message::Start),
         HttpMessage::Body => body(message, lender),
         HttpMessage::PathSend => Ok(Message::File(HttpMessage::PathSend, Box::new(path_send(message)?))),
@@ -71,6 +74,24 @@ pub(crate) fn read(
         }
         HttpMessage::Trailers => trailers(message),
     }
+}
+
+fn hint(message: &Bound<'_, PyDict>) -> PyResult<HeaderMap> {
+    let Some(links) = message.get_item(intern!(message.py(), "links"))? else {
+        return Err(raise::misuse(Misuse::MissingKey { message: HINT, key: "links" }));
+    };
+    let refused = || wrong(HINT, "links", &links, "an iterable of bytes");
+    // A text or bytes are iterable, and no list of links.
+    if links.is_instance_of::<PyString>() || links.is_instance_of::<PyBytes>() {
+        return Err(refused());
+    }
+    let mut headers = HeaderMap::new();
+    for link in links.try_iter().map_err(|_| refused())? {
+        let link = link?;
+        let Ok(link) = link.cast::<PyBytes>() else { return Err(refused()) };
+        add_link(&mut headers, link.as_bytes()).map_err(raise::misuse)?;
+    }
+    Ok(headers)
 }
 
 fn start(message: &Bound<'_, PyDict>) -> PyResult<ResponseHead> {

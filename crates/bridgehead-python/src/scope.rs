@@ -37,11 +37,20 @@ pub(crate) struct Extensions {
 }
 
 impl Extensions {
-    fn to_dict<'py>(&self, py: Python<'py>, trailers: Fate, peer: &Peer) -> PyResult<Bound<'py, PyDict>> {
+    fn to_dict<'py>(
+        &self,
+        py: Python<'py>,
+        head: &RequestHead,
+        trailers: Fate,
+        peer: &Peer,
+    ) -> PyResult<Bound<'py, PyDict>> {
         let all = PyDict::new(py);
         all.set_item(intern!(py, "http.response.zerocopysend"), PyDict::new(py))?;
         if self.paths {
             all.set_item(intern!(py, "http.response.pathsend"), PyDict::new(py))?;
+        }
+        if head.version >= Version::HTTP_2 {
+            all.set_item(intern!(py, "http.response.early_hint"), PyDict::new(py))?;
         }
         if trailers == Fate::Written {
             all.set_item(intern!(py, "http.response.trailers"), PyDict::new(py))?;
@@ -141,7 +150,7 @@ impl Template {
         }
         scope.set_item(names::client(py), self.addresses.object(py, &peer.client)?)?;
         scope.set_item(names::server(py), self.addresses.object(py, &peer.server)?)?;
-        scope.set_item(intern!(py, "extensions"), self.extensions.to_dict(py, trailers, peer)?)?;
+        scope.set_item(intern!(py, "extensions"), self.extensions.to_dict(py, head, trailers, peer)?)?;
         let mut state = self.state.as_ref().map(|state| state.bind(py).copy()).transpose()?;
         if let Some(trace) = &head.trace {
             state = Some(named(py, trace, state)?);

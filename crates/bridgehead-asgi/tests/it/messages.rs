@@ -2,7 +2,8 @@
 
 use bridgehead_asgi::{Excerpt, HttpMessage, LifespanMessage, Misuse, More};
 
-const HTTP: [HttpMessage; 5] = [
+const HTTP: [HttpMessage; 6] = [
+    HttpMessage::EarlyHint,
     HttpMessage::Start,
     HttpMessage::Body,
     HttpMessage::PathSend,

@@ -334,6 +334,27 @@ async fn a_client_that_waits_to_be_asked_for_its_body_is_asked_when_it_is_wanted
 }
 
 #[tokio::test]
+async fn hints_go_ahead_of_an_answer_in_their_order() {
+    let site = Site::open(plain(LONG));
+    let mut visitor = Visitor::of(&site).await;
+    let mut asked = visitor.get().await;
+    let arrival = site.next().await;
+    for link in ["</a.css>; rel=preload", "</b.js>; rel=preload"] {
+        let mut links = HeaderMap::new();
+        links.insert("link", link.parse().expect("a value"));
+        assert_eq!(arrival.half.hint(links), Some(Room::Free));
+    }
+    for link in ["</a.css>; rel=preload", "</b.js>; rel=preload"] {
+        let interim = std::future::poll_fn(|cx| asked.answer.poll_informational(cx));
+        let interim = within(interim).await.expect("one").expect("no reset");
+        assert_eq!(interim.status(), StatusCode::EARLY_HINTS);
+        assert_eq!(interim.headers()["link"], link);
+    }
+    answer(&arrival, "body");
+    assert_eq!(asked.answered().await.status(), StatusCode::OK);
+}
+
+#[tokio::test]
 async fn crumbs_of_a_cookie_are_one_header() {
     let site = Site::open(plain(LONG));
     let mut visitor = Visitor::of(&site).await;
