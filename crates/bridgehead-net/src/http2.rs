@@ -295,7 +295,7 @@ impl Session {
         let config = &self.line.config;
         let patience = if look.begun { None } else { config.bounds.first_byte };
         let since = look.idle_since.filter(|_| self.ending == Ending::No)?;
-        Some(since + patience.unwrap_or(config.keep_alive))
+        Some(since + patience.unwrap_or_else(|| self.worker.crowd.keep_alive(config.keep_alive)))
     }
 
     fn heads_until(&self, look: &Look) -> Option<Instant> {
