@@ -232,7 +232,9 @@ mod tests {
         let dropped = pipe.dropped();
         assert!(dropped > 0);
         let reader = thread::spawn(move || {
-            BufReader::new(reader).lines().map_while(Result::ok).find(|line| line.starts_with("WARNING"))
+            // To the end: who leaves at the warning takes lines with it that are being written.
+            let lines: Vec<_> = BufReader::new(reader).lines().map_while(Result::ok).collect();
+            lines.into_iter().find(|line| line.starts_with("WARNING"))
         });
         assert_eq!(pipe.close(Duration::from_secs(10)), 0);
         drop(pipe);
