@@ -276,7 +276,8 @@ impl Head {
                         return Err(Refusal::BadCoding);
                     }
                     if !value.eq_ignore_ascii_case(b"chunked") {
-                        return Err(Refusal::UnknownCoding);
+                        let hollow = value.split(|byte| *byte == b',').any(|it| trimmed(it).is_empty());
+                        return Err(if hollow { Refusal::BadCoding } else { Refusal::UnknownCoding });
                     }
                     self.chunked = true;
                 }
@@ -510,6 +511,9 @@ mod tests {
         );
         assert_eq!(verdict(b"GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n"), Err(Refusal::BadCoding));
         assert_eq!(head("Transfer-Encoding: gzip, chunked\r\n"), Err(Refusal::UnknownCoding));
+        for value in ["", ",", ", chunked", "chunked,", "chunked, ,chunked"] {
+            assert_eq!(head(&format!("Transfer-Encoding: {value}\r\n")), Err(Refusal::BadCoding), "{value}");
+        }
     }
 
     #[test]
