@@ -78,6 +78,11 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--runtimes", action="store_true", help="bridgehead in each runtime on each loop")
     parser.add_argument("--output", metavar="FILE", help="write the tables there, too")
     options = parser.parse_args()
+    if min(options.rounds, options.seconds) < 1:
+        parser.error("rounds and seconds begin at 1: there is no median of nothing")
+    if not any(wanted(each, options) for each in WORKLOADS):
+        names = ", ".join(repr(each.name) for each in WORKLOADS if each.quick or not options.quick)
+        parser.error(f"no workload has {options.only!r} in its name; there are {names}")
     options.special = not options.quick and not options.only
     return options
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -80,6 +81,81 @@ def test_the_yardstick_refuses_wrong_answers_and_finds_the_best_peer() -> None:
     ), said
     assert "| liar | refused: status 500 |" in said.stdout
     assert "| limit: hyper and the call | 8.0 |" in said.stdout
+
+
+@pytest.mark.skipif(shutil.which("wrk") is None, reason="needs wrk")
+@pytest.mark.parametrize(
+    ("client", "answer", "refusal"),
+    [
+        ("wrk", (200, "hello"), ""),
+        ("wrk", (302, "hello"), "the first: status 302 with 5 bytes"),
+        ("wrk", (200, "olleh"), "the first: status 200 with 5 bytes"),
+        ("ours", (302, "hello"), "assertion: "),
+        ("ours", (200, "hello!"), "bytes for"),
+    ],
+)
+def test_a_burst_of_wrong_answers_is_refused(client: str, answer: tuple[int, str], refusal: str) -> None:
+    status, body = answer
+    program = (
+        "import asyncio, os\n"
+        "from dataclasses import replace\n"
+        "from clients import burst\n"
+        "from workloads import WORKLOADS\n"
+        "async def answer(reader, writer):\n"
+        "    while await reader.read(65536):\n"
+        f"        writer.write(b'HTTP/1.1 {status} Said\\r\\nContent-Length: {len(body)}\\r\\n\\r\\n')\n"
+        f"        writer.write(b'{body}')\n"
+        "    writer.close()\n"
+        "async def main():\n"
+        "    server = await asyncio.start_server(answer, '127.0.0.1', 0)\n"
+        "    port, core = server.sockets[0].getsockname()[1], min(os.sched_getaffinity(0))\n"
+        f"    asked = replace(WORKLOADS[0], client={client!r})\n"
+        "    came = await asyncio.to_thread(burst, port, '/', asked, core, 1)\n"
+        "    print(came.answers > 0, came.wrong, sep='|')\n"
+        "asyncio.run(main())\n"
+    )
+    done = run("-c", program)
+    counted, _, wrong = done.stdout.strip().partition("|")
+    assert refusal in wrong, done
+    assert bool(wrong) == bool(refusal), done
+    assert counted == "True" or refusal, done
+
+
+@pytest.mark.parametrize(
+    ("statuses", "data", "refusal"),
+    [
+        ("200 2xx, 0 3xx, 0 4xx, 0 5xx", 1000, ""),
+        ("200 2xx, 0 3xx, 0 4xx, 0 5xx", 1010, ""),  # two that were under way at the end
+        ("200 2xx, 0 3xx, 0 4xx, 0 5xx", 200, "200 bytes for 200 answers of 5"),
+        ("200 2xx, 0 3xx, 0 4xx, 0 5xx", 9999, "9999 bytes for 200 answers of 5"),
+        ("0 2xx, 200 3xx, 0 4xx, 0 5xx", 1000, "status codes: 0 2xx, 200 3xx, 0 4xx, 0 5xx"),
+    ],
+)
+def test_what_h2load_counts_is_judged(
+    statuses: str, data: int, refusal: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(LOADTESTS)
+    workload = importlib.import_module("workloads").WORKLOADS[0]
+    said = (
+        "requests: 216 total, 216 started, 200 done, 200 succeeded, 0 failed, 0 errored, 0 timeout\n"
+        f"status codes: {statuses}\n"
+        f"traffic: 25KB (25600) total, 17KB (17408) headers (space savings 0.00%), 1KB ({data}) data\n"
+    )
+    judged = importlib.import_module("clients").wrong_of_h2load(said, workload, b"hello")
+    assert judged == refusal
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--only", "nosuch"], "no workload has 'nosuch' in its name; there are 'hello, 1 connection', "),
+        (["--rounds", "0"], "rounds and seconds begin at 1"),
+    ],
+)
+def test_a_measurement_of_nothing_is_refused(words: list[str], told: str) -> None:
+    done = run("compare.py", *words)
+    assert done.returncode == 2
+    assert told in done.stderr
 
 
 def test_the_applications_that_are_measured_answer_what_is_due(
