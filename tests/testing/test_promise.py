@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -182,6 +182,23 @@ def answers_twice(ledger: Ledger, request: int) -> bytes:
     return keeps(ledger, request) * 2
 
 
+def says_garbage(_: Ledger, __: int) -> bytes:
+    return b"oops\r\n\r\n"
+
+
+def says_too_much(ledger: Ledger, request: int) -> bytes:
+    ledger.note(request, Event.STARTED)
+    return b"HTTP/1.1 200 OK\r\nX-Large: " + b"a" * 70_000 + b"\r\n\r\n"
+
+
+def says_an_interim_answer_alone(_: Ledger, __: int) -> bytes:
+    return b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
+
+
+def says_an_interim_answer_first(ledger: Ledger, request: int) -> bytes:
+    return b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + keeps(ledger, request)
+
+
 def invents(_: Ledger, request: int) -> bytes:
     return head(2048) + body_of(request)
 
@@ -222,7 +239,9 @@ def behaving(answer: Answering, folder: Folder) -> Iterator[str]:
                 if (said := answer(ledger, request)) is None:
                     silent.append(connection)
                     continue
-                connection.sendall(said)
+                # The client may have left, having seen enough.
+                with suppress(OSError):
+                    connection.sendall(said)
                 connection.close()
 
         thread = threading.Thread(target=serve, daemon=True)
@@ -244,6 +263,10 @@ def behaving(answer: Answering, folder: Folder) -> Iterator[str]:
         (cuts_visibly, {Breach.BROKEN_OFF}),
         (begins_and_closes, {Breach.STARTED_AND_CLOSED}),
         (answers_twice, {Breach.ANSWERED_TWICE}),
+        (says_garbage, {Breach.BROKEN_OFF}),
+        (says_too_much, {Breach.BROKEN_OFF}),
+        (says_an_interim_answer_alone, {Breach.BROKEN_OFF}),
+        (says_an_interim_answer_first, set()),
         (invents, {Breach.ANSWERED_BY_NOBODY}),
         (lambda _, __: None, {Breach.UNANSWERED}),
         (keeps, set()),

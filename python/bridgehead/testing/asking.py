@@ -13,6 +13,8 @@ from bridgehead.testing.promise import Outcome
 
 # Time for a second answer to come, if there is one.
 _SURPLUS = 0.002
+# The same where the server has to close: only one that stays open takes this long.
+_ENDS = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +24,6 @@ class Reply:
     outcome: Outcome
     status: int | None = None
     body: bytes = b""
-    answers: int = 1
     may_be_kept: bool = False
     said: str = ""
 
@@ -49,6 +50,19 @@ class Connection:
         self.is_sent = False
         return self._streams
 
+    async def has_more(self, *, is_kept: bool) -> bool:
+        """Whether more comes than was asked for. A connection that is not kept is read to its end."""
+        if self._streams is None:
+            return False
+        with contextlib.suppress(TimeoutError, OSError):
+            return bool(await asyncio.wait_for(self._streams[0].read(1), _SURPLUS if is_kept else _ENDS))
+        return False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the server has closed it."""
+        return self._streams is None or self._streams[0].at_eof()
+
     def close(self) -> None:
         """Leave."""
         if self._streams is not None:
@@ -59,7 +73,7 @@ async def ask(connection: Connection, path: str, request: int, *, keep: bool) ->
     """Send one request and read all that comes of it."""
     try:
         reader, writer = await connection.open()
-    except OSError as problem:
+    except Exception as problem:
         return Reply(outcome=Outcome.UNREACHED, said=str(problem))
     head = [f"GET {path} HTTP/1.1", "Host: canary", f"X-Canary: {request}"]
     head += [] if keep else ["Connection: close"]
@@ -68,37 +82,45 @@ async def ask(connection: Connection, path: str, request: int, *, keep: bool) ->
         writer.write("\r\n".join([*head, "", ""]).encode())
         await writer.drain()
         connection.is_sent = True
-        return await _read(reader, got)
-    except (OSError, asyncio.IncompleteReadError, ValueError) as problem:
+        return await _read(reader, got, keep=keep)
+    except Exception as problem:
         said = f"{type(problem).__name__}: {problem}"
         if isinstance(problem, asyncio.IncompleteReadError):
             got += problem.partial
-        return Reply(outcome=Outcome.BROKEN if got else Outcome.CLOSED, said=said)
+        # What is no HTTP, or too much of it, has come as well.
+        is_closed = not got and isinstance(problem, (OSError, asyncio.IncompleteReadError))
+        return Reply(outcome=Outcome.CLOSED if is_closed else Outcome.BROKEN, said=said)
 
 
-async def _read(reader: asyncio.StreamReader, got: bytearray) -> Reply:
-    head = await reader.readuntil(b"\r\n\r\n")
-    got += head
-    first, *lines = head.decode("latin-1").split("\r\n")
-    status = int(first.split(" ")[1])
+async def _read(reader: asyncio.StreamReader, got: bytearray, *, keep: bool) -> Reply:
+    status = 100
+    while status < 200:
+        # An interim answer is none: the one that counts follows.
+        head = await reader.readuntil(b"\r\n\r\n")
+        got += head
+        first, *lines = head.decode("latin-1").split("\r\n")
+        status = _status(first)
     fields = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    is_kept = keep and fields.get("connection", "").lower() != "close"
     if fields.get("transfer-encoding") == "chunked":
         body = await _chunks(reader)
     elif "content-length" in fields:
         body = await reader.readexactly(int(fields["content-length"]))
     else:
         body = await reader.read(-1)
-    surplus = b""
-    with contextlib.suppress(TimeoutError):
-        # Nobody asked for more, so more is an answer too many.
-        surplus = await asyncio.wait_for(reader.read(65536), _SURPLUS)
     return Reply(
         outcome=Outcome.REFUSED if status == 503 else Outcome.ANSWERED,
         status=status,
         body=body,
-        answers=2 if surplus else 1,
-        may_be_kept=fields.get("connection", "").lower() != "close" and not reader.at_eof(),
+        may_be_kept=is_kept and not reader.at_eof(),
     )
+
+
+def _status(line: str) -> int:
+    version, _, rest = line.partition(" ")
+    if not version.startswith("HTTP/1.") or not rest[:3].isdigit():
+        raise ValueError(f"{line[:100]!r} begins no answer")
+    return int(rest[:3])
 
 
 async def _chunks(reader: asyncio.StreamReader) -> bytes:

@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
-from bridgehead.testing.asking import Connection, ask
+from bridgehead.testing.asking import Connection, Reply, ask
 from bridgehead.testing.canary_app import body_of
 from bridgehead.testing.clients import Target
 from bridgehead.testing.ledger import read_ledger
@@ -119,7 +119,9 @@ class Canary:
             self._note(Sent(request=request, at=at, outcome=Outcome.SILENCE, fully_sent=connection.is_sent))
             connection.close()
             return
-        is_right = self._due is None or reply.status != 200 or reply.body == self._due(request)
+        # An answer is in time, whatever a server does behind it.
+        more = reply.status is not None and await connection.has_more(is_kept=reply.may_be_kept)
+        is_right, said = self._judged(request, reply)
         self._note(
             Sent(
                 request=request,
@@ -128,15 +130,23 @@ class Canary:
                 fully_sent=connection.is_sent,
                 status=reply.status,
                 is_right=is_right,
-                answers=reply.answers,
+                answers=2 if more else 1,
                 kept=connection.asked > 1,
-                said=reply.said,
+                said=said,
             )
         )
-        if keep and reply.may_be_kept:
+        if reply.may_be_kept and not more and not connection.is_over:
             self._kept.append(connection)
         else:
             connection.close()
+
+    def _judged(self, request: int, reply: Reply) -> tuple[bool, str]:
+        if self._due is None or reply.status != 200:
+            return True, reply.said
+        try:
+            return reply.body == self._due(request), reply.said
+        except Exception as problem:
+            return False, f"due() raised {problem!r}"
 
     def _note(self, sent: Sent) -> None:
         self.log.append(sent)
