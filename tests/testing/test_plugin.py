@@ -161,11 +161,17 @@ def test_a_server_that_does_not_end_well_fails_its_test(project: pytest.Pytester
 
         def test_killed(serve_app):
             serve_app("greeting:app").kill()
+
+        def test_killed_by_somebody_else(serve_app):
+            server = serve_app("greeting:app")
+            server.process.kill()
+            server.process.wait()
         """,
     )
     result = run(project)
-    result.assert_outcomes(passed=3, errors=1)
+    result.assert_outcomes(passed=4, errors=2)
     result.stdout.fnmatch_lines(["*the server said 'Traceback*", "*RuntimeError: not today*"])
+    result.stdout.fnmatch_lines(["*ended by SIGKILL, and nobody called kill()*"])
 
 
 def test_a_server_that_cannot_start_says_why(project: pytest.Pytester) -> None:

@@ -49,6 +49,7 @@ class ServerProcess(Served):
         # A socket that somebody has opened for it.
         self._descriptors = [int(options["fd"])] if options.get("fd") is not None else []
         self._process: subprocess.Popen[bytes] | None = None
+        self._is_killed = False
         self._readers: list[threading.Thread] = []
 
     @property
@@ -65,13 +66,14 @@ class ServerProcess(Served):
 
     def kill(self) -> None:
         """`kill -9`: a crash, after which nothing is asserted."""
+        self._is_killed = True
         self.process.kill()
         self.process.wait(STOP_SECONDS)
         self._join()
 
     def stop(self) -> None:
-        """SIGTERM, exit code 0 in time, and nothing to complain of; a server that was killed has ended."""
-        if self.process.poll() == -signal.SIGKILL:
+        """SIGTERM, exit code 0 in time, and nothing to complain of; one that `kill()` has ended is over."""
+        if self._is_killed:
             return
         self.process.terminate()
         try:
@@ -80,6 +82,8 @@ class ServerProcess(Served):
             said = f"still running {STOP_SECONDS:g} s after SIGTERM; it said:\n{self.logs}"
             raise AssertionError(said) from None
         self._join()
+        killed = "the server was ended by SIGKILL, and nobody called kill(): memory may have run out"
+        assert code != -signal.SIGKILL, f"{killed}; it said:\n{self.logs}"
         assert code == 0, f"the server ended with exit code {code}; it said:\n{self.logs}"
         self._assert_no_complaints()
 
