@@ -11,6 +11,7 @@ from harness import APPS
 
 from bridgehead.errors import StartError
 from bridgehead.load import LoadOptions, Report, Running, Scenario, Upload, load, plan_of
+from bridgehead.load.remarks import remarks
 from bridgehead.testing import Served, running
 
 
@@ -50,6 +51,21 @@ def test_several_kinds_of_requests_are_told_apart(server: Served) -> None:
     assert read.errors == upload.errors == 0
     assert fail.errors_by_kind == {"status_5xx": fail.requests} == report.errors_by_kind
     assert report.bytes >= upload.requests * 100_000
+
+
+def test_kinds_without_a_name_have_their_method_and_path(server: Served) -> None:
+    scenarios = [Scenario(path="/scope"), Scenario(path="/echo", method="POST")]
+    report = load(server.url, scenarios=scenarios, requests=10, connections=1)
+    assert [portion.name for portion in report.scenarios] == ["GET /scope", "POST /echo"]
+
+
+def test_a_status_is_called_no_error_only_where_it_is_none(server: Served) -> None:
+    url = f"{server.url}/status?status=404"
+    plain = load(url, requests=3, connections=1)
+    judged = load(url, requests=3, connections=1, expect_status=[200])
+    assert (plain.errors, judged.errors) == (0, 3)
+    assert any("no error here" in each for each in remarks(plain))
+    assert not any("no error here" in each for each in remarks(judged))
 
 
 def test_a_unix_socket_is_asked(tmp_path: Path) -> None:
@@ -106,6 +122,7 @@ def test_a_wrong_answer_is_an_error(server: Served) -> None:
         ({"url": "http://a/", "body_file": "/nowhere/b"}, "/nowhere/b cannot be read: no such file"),
         ({"url": "http://a/", "method": "PUT", "scenarios": "x.toml"}, "both say what to ask for"),
         ({"url": "http://127.0.0.1/{no}"}, "{no} is no template"),
+        ({"url": "http://127.0.0.1/a\nb"}, "a blank or a control character"),
         ({"url": "http://127.0.0.1/ö"}, "has to be written as %XX"),
         ({"url": "http://127.0.0.1/", "headers": [("a b", "c")]}, "is not the name of a header"),
         ({"url": "http://127.0.0.1:1/"}, "nobody answers at 127.0.0.1:1"),

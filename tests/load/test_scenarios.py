@@ -72,6 +72,7 @@ def test_every_key_is_understood(tmp_path: Path) -> None:
         ("[[scenario]]\nupload = 5", "upload: 5 is not a table", "size"),
         ("[[scenario]]\nupload = { chunk = 5 }", "an upload has a size", ""),
         ("[[scenario]]\nexpect = { state = 1 }", "expect: there is no key 'state'", "`status`"),
+        ("[[scenario]]\nexpect = { status = [] }", "no status is expected", "leave it out"),
         ("[[scenario]]\nexpect = { status = 99 }", "99 is not a whole number", ""),
         ("[[scenario]\n", "s.toml, line 1 is not TOML", "correct it"),
     ],

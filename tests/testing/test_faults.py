@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
@@ -10,6 +11,7 @@ import httpx
 import pytest
 from harness import APPS
 
+from bridgehead.errors import StartError
 from bridgehead.load import Report, load
 from bridgehead.pytest_plugin import MakeClient, MakeUpstream
 from bridgehead.testing import Served, running
@@ -89,7 +91,13 @@ def test_faults_change_while_it_runs(faulty_upstream: MakeUpstream) -> None:
 
 
 @pytest.mark.parametrize(
-    "faults", [{"error_rate": 1.1}, {"reset_rate": 0.6, "hang_rate": 0.6}, {"error_rate": -1}]
+    "faults",
+    [
+        {"error_rate": 1.1},
+        {"reset_rate": 0.6, "hang_rate": 0.6},
+        {"error_rate": -1},
+        {"reset_rate": math.nan},
+    ],
 )
 def test_rates_that_are_no_shares_are_refused(
     faults: dict[str, float], faulty_upstream: MakeUpstream
@@ -175,6 +183,9 @@ def test_errors_may_be_a_number_or_a_share(faulty_upstream: MakeUpstream) -> Non
     report.assert_slo(errors="50%")
     with pytest.raises(AssertionError, match=r"errors of 100 requests, and 0\.1% may be"):
         report.assert_slo(errors="0.1%")
+    for wrong in ("x%", "nan%", "-1%", "3"):
+        with pytest.raises(StartError, match="is not a number of errors"):
+            report.assert_slo(errors=wrong)
 
 
 def test_a_rate_that_was_not_kept_breaks_the_promise(faulty_upstream: MakeUpstream) -> None:

@@ -5,6 +5,7 @@ Not a measurement: the report has been made.
 Invariant: a run without an answer keeps no promise of latency, and all that is broken is told at once.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -42,8 +43,12 @@ def _late(latency: Latency, name: str, written: object) -> Iterator[str]:
 
 def _errors(written: float | str, requests: int) -> float:
     """How many there may be: a number, or a share such as `0.1%`."""
-    if isinstance(written, str) and written.endswith("%"):
-        return float(written[:-1]) / 100 * requests
-    if isinstance(written, str):
+    if not isinstance(written, str):
+        return written
+    try:
+        share = float(written.removesuffix("%")) if written.endswith("%") else math.nan
+    except ValueError:
+        share = math.nan
+    if not 0 <= share <= 100:
         raise StartError(f"{written!r} is not a number of errors", "write 3, or a share such as '0.1%'")
-    return written
+    return share / 100 * requests

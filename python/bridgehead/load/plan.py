@@ -6,7 +6,7 @@ Invariant: a plan names a host and port or a Unix socket, never both, and has a 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
@@ -88,7 +88,7 @@ def plan_of(options: LoadOptions, scenarios: Sequence[Scenario] = ()) -> Plan:
         port=target.port,
         tls=target.tls,
         authority=target.authority,
-        scenarios=tuple(scenarios) or (_single(options, target.path),),
+        scenarios=tuple(map(_named, scenarios)) or (_single(options, target.path),),
         connections=options.connections,
         threads=options.threads,
         rate=options.rate,
@@ -122,6 +122,9 @@ def parse_target(url: str, uds: str | None) -> Target:
 def _split(url: str) -> SplitResult:
     if not url:
         raise StartError("no URL was given", _FORMS)
+    if any(letter.isspace() or not letter.isprintable() for letter in url):
+        # `urlsplit` leaves line feeds and tabs out, and would ask for another path.
+        raise StartError(f"{url!r} has a blank or a control character in it", "write it as %20, %0A")
     scheme = url.partition("://")[0].lower() if "://" in url else ""
     if scheme not in ("http", "https"):
         hint = _FORMS if scheme else f"write http://{url.lstrip('/')}"
@@ -154,6 +157,10 @@ def _socket(path: str) -> str:
     if not path:
         raise StartError("unix: names no socket", _FORMS)
     return path
+
+
+def _named(scenario: Scenario) -> Scenario:
+    return scenario if scenario.name else replace(scenario, name=f"{scenario.method} {scenario.path}")
 
 
 def _single(options: LoadOptions, path: str) -> Scenario:

@@ -24,7 +24,8 @@ def remarks(report: Report) -> Iterator[str]:
         )
     answered = sum(report.statuses.values())
     refused = sum(number for status, number in report.statuses.items() if status.startswith("4"))
-    if refused:
+    # With statuses of its own a run has judged them.
+    if refused and not report.errors_by_kind.get("assertion"):
         yield f"{words.share(refused, answered)} of the answers have status 4xx, which is no error here."
     if report.lag.count and report.lag.p99 > max(0.001, report.latency.p50):
         yield (

@@ -84,6 +84,10 @@ def _expect(value: object) -> dict[str, Any]:
     expected: dict[str, Any] = {}
     if "status" in table:
         statuses = table["status"] if isinstance(table["status"], list) else [table["status"]]
+        if not statuses:
+            raise StartError(
+                "no status is expected, so none would be right", "leave it out for any below 500"
+            )
         expected["expect_status"] = tuple(map(whole(100, 999), statuses))
     if "contains" in table:
         expected["expect_body"] = text(table["contains"]).encode()

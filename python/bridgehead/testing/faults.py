@@ -33,7 +33,8 @@ class Faults:
         object.__setattr__(self, "body_size", size(self.body_size))
         rates = (self.error_rate, self.reset_rate, self.truncate_rate, self.hang_rate)
         # Shares such as 0.1, ten times, are a little more than 1.
-        if min(rates) < 0 or sum(rates) > 1 + 1e-9:
+        # NaN is refused as well: it is neither within nor outside.
+        if not (all(rate >= 0 for rate in rates) and sum(rates) <= 1 + 1e-9):
             raise ValueError(f"the rates are shares of all requests, and together 1 at most; not {rates}")
 
 
