@@ -12,7 +12,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from harness import Server
+from harness import Server, WebSocket
 
 ROOT = Path(__file__).resolve().parent.parent
 # Started by Python; the others are applications.
@@ -81,6 +81,22 @@ def test_disconnect_tells_those_who_wait_and_notices_those_who_leave() -> None:
         while server.ask("/news", method="POST", body=b"hello").body == b"told 0\n":
             pass
         assert waiter.read_response().body == b"hello\n"
+
+
+def test_chat_tells_everybody_what_one_says() -> None:
+    with serve("chat.py") as server:
+        assert b"new WebSocket" in server.ask("/").body
+        ada, bob = (WebSocket(server.connect(), "/") for _ in range(2))
+        # Who is accepted hears what is said from then on: both have heard themselves.
+        for each in (ada, bob):
+            each.send_text("here")
+        while bob.read_text() != "here":
+            pass
+        bob.send_text("hello")
+        for each in (ada, bob):
+            while each.read_text() != "hello":
+                pass
+        assert ada.close() == (1000, "")
 
 
 def test_lifespan_state_counts_requests_and_prints_them_at_the_end() -> None:

@@ -5,7 +5,7 @@ import contextvars
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, Protocol, final
 
-from bridgehead import bounds
+from bridgehead import bounds, websocket_options
 
 __version__: str
 
@@ -14,7 +14,7 @@ class MisuseError(RuntimeError): ...
 
 @final
 class Http:
-    def settle(self) -> str | None: ...
+    def settle(self, *, failed: bool = False) -> str | None: ...
     @property
     def gone(self) -> bool: ...
     @property
@@ -167,6 +167,8 @@ class _Options(Protocol):
     def http2(self) -> bool: ...
     @property
     def date_header(self) -> bool: ...
+    @property
+    def websockets(self) -> websocket_options.WebSocketOptions | None: ...
     @property
     def default_headers(self) -> Sequence[tuple[bytes, bytes]]: ...
     @property

@@ -17,8 +17,8 @@ Application = Callable[..., Awaitable[None]]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-# Frameworks turn our exception into one of their own, Starlette into `ClientDisconnect`.
-_DEPARTURES = frozenset({"ClientDisconnect", "ClientDisconnected"})
+# Frameworks turn our exception, or a client's leaving, into exceptions of their own: these are Starlette's.
+_DEPARTURES = frozenset({"ClientDisconnect", "ClientDisconnected", "WebSocketDisconnect"})
 
 
 async def answer(
@@ -35,7 +35,7 @@ async def answer(
                 log.application_error(below(error), http.names)
         finally:
             # Whatever a handler of the application's logging does.
-            http.settle()
+            http.settle(failed=True)
         if cancelled:
             raise
     else:

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 
 from bridgehead.options import Shape, maybe, option, switch, whole
 from bridgehead.quantities import Bytes, seconds, size, some
+from bridgehead.websocket_options import WebSocketOptions
 
 _NEW = "new: uvicorn has no such option"
 
 
 @dataclass(slots=True, kw_only=True)
-class Bounds:
+class Bounds(WebSocketOptions):
     """Deadlines and limits."""
 
     timeout_first_byte: float = option(

@@ -45,15 +45,8 @@ Application = Callable[..., Awaitable[None]]
 
 # As `--help` has them.
 _GROUPS = [
-    "Application",
-    "Address",
-    "TLS",
-    "Proxies",
-    "Responses",
-    "Timeouts",
-    "Limits",
-    "Development",
-    "Logs",
+    *("Application", "Address", "TLS", "Proxies", "Responses", "WebSockets"),
+    *("Timeouts", "Limits", "Development", "Logs"),
 ]
 _NEW = "new: uvicorn has no such option"
 

@@ -29,12 +29,7 @@ _UVICORN_ONLY = frozenset(
         "TIMEOUT_WORKER_HEALTHCHECK",
         "VERSION",
         "WORKERS",
-        "WS",
-        "WS_MAX_QUEUE",
-        "WS_MAX_SIZE",
         "WS_PER_MESSAGE_DEFLATE",
-        "WS_PING_INTERVAL",
-        "WS_PING_TIMEOUT",
     ]
 )
 _TLS = "SSL_"  # how each name begins that asks for TLS

@@ -28,6 +28,7 @@ from bridgehead.reports import Logs
 from bridgehead.server_config import Config
 from bridgehead.sockets import Bound, Kind
 from bridgehead.task_trial import Chosen
+from bridgehead.websocket_options import WebSocketOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +65,7 @@ class Options:
     default_headers: tuple[tuple[bytes, bytes], ...]
     logs: Logs
     proxies: Trusted | None
+    websockets: WebSocketOptions | None
     runtime: int | str
     request_task: Chosen | None
 
@@ -209,6 +211,8 @@ class Worker:
             request_task=place.tasks,
             logs=reports.wanted(config),
             proxies=trusted(config.forwarded_allow_ips) if config.proxy_headers else None,
+            # WSGI knows nothing of them.
+            websockets=None if config.ws == "none" or config.interface == "wsgi" else config,
         )
 
 

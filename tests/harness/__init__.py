@@ -7,6 +7,7 @@ Invariant: no readiness is guessed by sleeping; every wait has a deadline and sa
 from harness.client import Client, ClosedError, Response, request
 from harness.server import APPS, HAS_FUSED, UVICORN, Server, has_ipv6, uvloop_is_installed
 from harness.verdicts import assert_refused, seen
+from harness.websocket import WebSocket, handshake
 
 __all__ = [
     "APPS",
@@ -16,7 +17,9 @@ __all__ = [
     "ClosedError",
     "Response",
     "Server",
+    "WebSocket",
     "assert_refused",
+    "handshake",
     "has_ipv6",
     "request",
     "seen",

@@ -16,15 +16,17 @@ mod misuse;
 mod request;
 mod scope;
 mod trailers;
+mod websocket;
 
 pub use self::headers::{ResponseHead, ResponseParts, add_link};
 pub use self::http::{Reply, Response, Then, Write};
 pub use self::length::{Excess, Length, Missing};
 pub use self::lifespan::{Lifespan, LifespanReceipt};
-pub use self::message::{HttpMessage, LifespanMessage, More};
+pub use self::message::{HttpMessage, LifespanMessage, More, WebSocketMessage};
 pub use self::misuse::{Excerpt, Misuse};
 pub use self::request::{Request, RequestEvent, RequestReceipt};
 pub use self::scope::{
     ASGI_VERSION, LIFESPAN_SPEC_VERSION, SPEC_VERSION, decode_path, http_version, is_valid_host,
 };
 pub use self::trailers::{Fate, Trailers, add_trailer};
+pub use self::websocket::{Acceptance, Closing, Hearing, NotTaken, WebSocket, is_close_code, is_token};

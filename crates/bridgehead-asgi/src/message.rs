@@ -7,6 +7,8 @@
 use crate::misuse::{Excerpt, Misuse};
 
 const HTTP: &str = "`http.response.start` or `http.response.body`";
+const WEBSOCKET: &str = "`websocket.accept`, `websocket.send`, `websocket.close`, `websocket.http.response.start` or \
+                         `websocket.http.response.body`";
 const LIFESPAN: &str = "`lifespan.startup.complete`, `lifespan.startup.failed`, `lifespan.shutdown.complete` or \
                         `lifespan.shutdown.failed`";
 
@@ -69,6 +71,46 @@ impl HttpMessage {
             Self::PathSend => "http.response.pathsend",
             Self::ZeroCopySend => "http.response.zerocopysend",
             Self::Trailers => "http.response.trailers",
+        }
+    }
+}
+
+/// What an application may send in a `websocket` scope.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WebSocketMessage {
+    /// `websocket.accept`: the handshake is answered.
+    Accept,
+    /// `websocket.send`: a message to the client.
+    Send,
+    /// `websocket.close`: no more; before `websocket.accept`, a refusal.
+    Close,
+    /// `websocket.http.response.start`: a refusal in words of the application's own.
+    DenialStart,
+    /// `websocket.http.response.body`: a piece of that.
+    DenialBody,
+}
+
+impl WebSocketMessage {
+    /// The message of this type.
+    pub fn from_type(came: &str) -> Result<Self, Misuse> {
+        match came {
+            "websocket.accept" => Ok(Self::Accept),
+            "websocket.send" => Ok(Self::Send),
+            "websocket.close" => Ok(Self::Close),
+            "websocket.http.response.start" => Ok(Self::DenialStart),
+            "websocket.http.response.body" => Ok(Self::DenialBody),
+            _ => Err(refuse(came, WEBSOCKET)),
+        }
+    }
+
+    /// The type of this message.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Accept => "websocket.accept",
+            Self::Send => "websocket.send",
+            Self::Close => "websocket.close",
+            Self::DenialStart => "websocket.http.response.start",
+            Self::DenialBody => "websocket.http.response.body",
         }
     }
 }

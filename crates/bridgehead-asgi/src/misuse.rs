@@ -174,7 +174,46 @@ pub enum Misuse {
         /// The field's name.
         name: Excerpt,
     },
-    /// A lifespan message at a time when it means nothing.
+    /// A close code that no frame may hold.
+    #[error("close code {came} came; 1000 to 1003, 1007 to 1014 or 3000 to 4999 was due")]
+    BadCloseCode {
+        /// The code that came.
+        came: Excerpt,
+    },
+    /// A reason that fits no close frame.
+    #[error("a close reason of {came} bytes came; at most {max} fit")]
+    LongReason {
+        /// How many bytes it has.
+        came: usize,
+        /// How many it may have.
+        max: usize,
+    },
+    /// A subprotocol is no token.
+    #[error("subprotocol `{came}` came; letters, digits and any of !#$%&'*+-.^_`|~ were due")]
+    BadSubprotocol {
+        /// What came.
+        came: Excerpt,
+    },
+    /// A subprotocol among the headers.
+    #[error(
+        "header `sec-websocket-protocol` came with `websocket.accept`; `subprotocol` was due in its place"
+    )]
+    SubprotocolAsHeader,
+    /// A message over a WebSocket is a text or bytes.
+    #[error("`websocket.send` came with {came}; either `bytes` or `text` was due")]
+    OnePayload {
+        /// What came instead.
+        came: &'static str,
+    },
+    /// A text that UTF-8 cannot hold.
+    #[error("`{key}` of `{message}` holds a lone surrogate; text that UTF-8 can hold was due")]
+    LoneSurrogate {
+        /// Type of the message.
+        message: &'static str,
+        /// The key that holds the text.
+        key: &'static str,
+    },
+    /// A message at a time when it means nothing.
     #[error("`{came}` came out of place; {due} was due")]
     OutOfPlace {
         /// The type of the message.

@@ -13,7 +13,7 @@ use percent_encoding::percent_decode;
 /// `asgi.version` of every scope.
 pub const ASGI_VERSION: &str = "3.0";
 
-/// `asgi.spec_version` of an `http` scope.
+/// `asgi.spec_version` of an `http` or a `websocket` scope.
 pub const SPEC_VERSION: &str = "2.5";
 
 /// `asgi.spec_version` of a `lifespan` scope.

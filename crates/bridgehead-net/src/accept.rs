@@ -13,8 +13,8 @@ use tokio::sync::watch;
 
 use crate::admission::Admission;
 use crate::app::{App, Report};
+use crate::client;
 use crate::config::Config;
-use crate::connection;
 use crate::crowd::{Crowd, Seat};
 use crate::executor::Executor;
 use crate::handshake;
@@ -120,7 +120,7 @@ fn take_in((socket, peer, seat): (Socket, Peer, Seat), listener: &Open, worker: 
         Door::Redirecting(port) => worker.app = Arc::new(Redirect { port: *port, app: worker.app }),
         Door::Open => {}
     }
-    executor.spawn(seat.until(connection::run(socket, Arc::new(peer), worker)));
+    executor.spawn(seat.until(client::serve(socket, Arc::new(peer), worker)));
 }
 
 type Accepted = io::Result<(Socket, Peer, Seat)>;

@@ -51,10 +51,18 @@ pub enum Sink {
 pub(crate) struct Record {
     /// Nobody knows when its head could not be read.
     asked: Option<Asked>,
+    kind: Kind,
     status: Option<StatusCode>,
     bytes_out: u64,
     /// What only some layouts show; the usual one pays nothing for it.
     seen: Option<Box<Seen>>,
+}
+
+/// What a request is to become.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Http,
+    WebSocket,
 }
 
 /// What a client asked for.
@@ -88,12 +96,17 @@ impl Record {
                 response: Vec::new(),
             })
         });
-        Box::new(Self { asked: Some(asked), status: None, bytes_out: 0, seen })
+        Box::new(Self { asked: Some(asked), kind: Kind::Http, status: None, bytes_out: 0, seen })
     }
 
     /// Of a head that was refused before it was a request.
     pub(crate) fn unread(status: StatusCode) -> Self {
-        Self { asked: None, status: Some(status), bytes_out: 0, seen: None }
+        Self { asked: None, kind: Kind::Http, status: Some(status), bytes_out: 0, seen: None }
+    }
+
+    /// It asks for a WebSocket.
+    pub(crate) fn asks_for_websocket(&mut self) {
+        self.kind = Kind::WebSocket;
     }
 
     /// Whose body this is.
@@ -125,6 +138,10 @@ pub(crate) struct Facts<'a> {
 }
 
 impl Facts<'_> {
+    pub(crate) fn kind(&self) -> Kind {
+        self.record.kind
+    }
+
     /// Status and its phrase.
     pub(crate) fn status(&self) -> (u16, &'static str) {
         self.record

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use http::header::{HeaderName, HeaderValue};
 
-use crate::access::{Facts, NONE};
+use crate::access::{Facts, Kind, NONE};
 use crate::{escape, timestamp};
 
 /// A look of access lines, made once.
@@ -179,8 +179,20 @@ fn write_usual(facts: &Facts<'_>, colours: Colours, line: &mut Vec<u8>) {
     let _ = write!(line, "{level}INFO{plain}:     ");
     facts.peer.client.write_escaped(line);
     let _ = write!(line, " - \"{bold}");
-    write_request(facts, escape::plain, line);
-    let _ = write!(line, "{plain}\" {status}{code} {reason}{plain}");
+    match facts.kind() {
+        Kind::Http => {
+            write_request(facts, escape::plain, line);
+            let _ = write!(line, "{plain}\" {status}{code} {reason}{plain}");
+        }
+        Kind::WebSocket => {
+            line.extend_from_slice(b"WebSocket ");
+            facts.target().iter().flatten().for_each(|part| escape::plain(part.as_bytes(), line));
+            let _ = match code {
+                101 => write!(line, "{plain}\" [accepted]"),
+                _ => write!(line, "{plain}\" {code}"),
+            };
+        }
+    }
     if let Some(trace) = facts.trace {
         let _ = write!(line, " request_id={}", trace.id());
         if let Some(parent) = trace.parent() {

@@ -11,6 +11,7 @@ use crate::admission::Permit;
 use crate::app_half::AppHalf;
 use crate::peer::Peer;
 use crate::request_id::Trace;
+use crate::websocket_half::WebSocketHalf;
 
 /// Answers requests. The network hands over, the implementor decides when and where to run.
 pub trait App: Send + Sync + 'static {
@@ -93,6 +94,17 @@ pub struct Arrival {
     pub half: AppHalf,
     /// To be kept until nothing of the request runs any more.
     pub permit: Permit,
+    /// Present when it asks for a WebSocket: `half` is then for accepting it, or for an answer in its place.
+    pub websocket: Option<WebSocketRequest>,
+}
+
+/// What a request asks for that asks for a WebSocket.
+#[derive(Debug)]
+pub struct WebSocketRequest {
+    /// What the client offers, in its order.
+    pub subprotocols: Vec<String>,
+    /// The way to the client once it is accepted.
+    pub half: WebSocketHalf,
 }
 
 /// A request's head, judged: its host and target are well formed.

@@ -8,7 +8,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 
-use bridgehead_asgi::{More, ResponseParts};
+use bridgehead_asgi::{Acceptance, More, ResponseParts};
 use bytes::Bytes;
 use http::header::{HeaderMap, HeaderName, TRAILER};
 
@@ -22,11 +22,21 @@ const HINTS: usize = 16;
 #[derive(Debug)]
 pub struct AppHalf(pub(crate) Arc<Shared>);
 
-/// Pieces of an answer that wait for more of them, whoever wrote them.
+/// Keeps what was sent until it is told to have it leave.
+pub(crate) trait Outbox: std::fmt::Debug + Send + Sync {
+    /// Has it leave.
+    fn push_out(&self);
+}
+
+/// Pieces of an answer, or messages, that wait for more of them, whoever wrote them.
 #[derive(Debug)]
-pub struct Kept(Arc<Shared>);
+pub struct Kept(Arc<dyn Outbox>);
 
 impl Kept {
+    pub(crate) fn of(outbox: Arc<dyn Outbox>) -> Self {
+        Self(outbox)
+    }
+
     /// Has them leave. Nothing happens when they have left already.
     pub fn push_out(&self) {
         self.0.push_out();
@@ -125,6 +135,21 @@ impl AppHalf {
         Room::Free
     }
 
+    /// Accepts the WebSocket that was asked for: what comes then is its own half's.
+    #[must_use]
+    pub fn accept(&self, acceptance: Acceptance) -> Room {
+        let mut state = self.0.lock();
+        if state.is_gone() {
+            return Room::Gone;
+        }
+        state.download.answer = Some(Answer::Accepted(acceptance));
+        state.download.flow = Flow::Complete;
+        let waker = state.download.client.take();
+        drop(state);
+        self.0.wake_if(waker);
+        Room::Free
+    }
+
     /// Sends a complete answer.
     #[must_use]
     pub fn finish(&self, parts: ResponseParts, body: Bytes) -> Room {
@@ -143,7 +168,7 @@ impl AppHalf {
     /// What is kept back, for somebody else to have it leave.
     #[must_use]
     pub fn kept(&self) -> Kept {
-        Kept(Arc::clone(&self.0))
+        Kept::of(Arc::clone(&self.0) as Arc<dyn Outbox>)
     }
 
     /// Has what was started and written so far leave.

@@ -38,6 +38,25 @@ pub struct Config {
     pub request_ids: Option<RequestIds>,
     /// Asks the system how far a client has read.
     pub unconfirmed: Unconfirmed,
+    /// How WebSockets are spoken, if they are.
+    pub websockets: Option<WebSockets>,
+}
+
+/// What a WebSocket may cost, and how it is kept alive; `None` is never.
+#[derive(Clone, Copy, Debug)]
+pub struct WebSockets {
+    /// The largest message of a client, in bytes.
+    pub max_size: usize,
+    /// Messages that may wait for the application.
+    pub max_queue: usize,
+    /// Between two pings.
+    pub ping_interval: Option<Duration>,
+    /// For a sign of life after one.
+    pub ping_timeout: Option<Duration>,
+    /// Without a message in either direction.
+    pub idle: Option<Duration>,
+    /// From its acceptance.
+    pub lifetime: Option<Duration>,
 }
 
 /// How many bytes of a socket the other side's system has not confirmed yet, where ours tells.

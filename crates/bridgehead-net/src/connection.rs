@@ -22,7 +22,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use http::{StatusCode, request};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -30,6 +29,7 @@ use hyper_util::rt::TokioIo;
 use crate::accept::{Worker, driver_turn};
 use crate::access::Record;
 use crate::app::{App, Report};
+use crate::client::{Left, Successor};
 use crate::client_half::{Encore, Witness};
 use crate::config::{Config, Http2, Refusals};
 use crate::departure::Departure;
@@ -37,7 +37,6 @@ use crate::exchange::After;
 use crate::executor::Executor;
 use crate::farewell;
 use crate::http1;
-use crate::http2;
 use crate::inspector::{Inspector, Standing};
 use crate::peer::Peer;
 use crate::refusal::{self, Refusal};
@@ -46,7 +45,6 @@ use crate::service;
 use crate::shutdown::{Drain, Stage};
 use crate::socket::{Io, Socket};
 use crate::timers::{Sleep, poll_deadline};
-use crate::told::Told;
 use crate::turn::Turn;
 
 /// A client that was let in while the worker drains has its request on its way; nobody else is waited for.
@@ -65,8 +63,10 @@ pub(crate) struct Line {
     crowd: crate::crowd::Crowd,
     /// Whether its client may be a proxy that names others.
     trusted: bool,
-    // Only the connection's own task comes here, but hyper wants what it polls to be shareable.
+    // Only the connection's own task comes here, and below, but hyper wants what it polls to be shareable.
     phase: Mutex<Phase>,
+    /// What takes over when hyper is through.
+    pub(crate) successor: Successor,
 }
 
 #[derive(Debug)]
@@ -98,81 +98,63 @@ enum Event {
     Closing,
 }
 
-/// How a connection of HTTP/1 ends.
-enum End {
-    /// With its client.
-    Over,
-    /// It begins anew, in HTTP/2, of which this was read.
-    Http2(Bytes),
-}
-
-/// Serves one client.
-pub(crate) async fn run(socket: Socket, peer: Arc<Peer>, worker: Worker) {
-    let line = Arc::new(Line::new(socket, peer, &worker));
-    let _told = Told::of(&worker, &line.peer);
-    if let End::Http2(ahead) = serve_http1(&line, &worker).await {
-        // Apart, so that a connection of HTTP/1 needs no room for it.
-        Box::pin(http2::run(line, worker, ahead)).await;
-    }
-}
-
-async fn serve_http1(line: &Arc<Line>, worker: &Worker) -> End {
+/// Answers requests, until there are no more.
+pub(crate) async fn serve(line: &Arc<Line>, worker: &Worker) -> Left {
     let mut watch = worker.watch.clone();
-    let executor = worker.executor.clone();
+    let executor = &worker.executor;
     let protocol = http1::protocol(&worker.config);
     let service = service_fn(|request| service::answer(Arc::clone(line), worker.clone(), request));
-    let io = Io { socket: Arc::clone(&line.socket), inspector: Arc::clone(&line.inspector) };
-    let mut http = pin!(protocol.serve_connection(TokioIo::new(io), service));
+    let io = Io { socket: Arc::clone(&line.socket), inspector: Some(Arc::clone(&line.inspector)) };
+    let mut http = protocol.serve_connection(TokioIo::new(io), service);
     let mut timer = pin!(executor.sleep(line.config.bounds.first_byte.unwrap_or(line.config.keep_alive)));
-    let mut ready_to_drain = pin!(line.ready_to_drain(&executor));
+    let mut ready_to_drain = pin!(line.ready_to_drain(executor));
     let mut drain = Drain::Unasked;
     let mut asked = false;
     loop {
         let event = tokio::select! {
             biased;
-            ended = http.as_mut() => Event::Done(ended),
+            ended = &mut http => Event::Done(ended),
             stage = watch.reached(drain.next_stage()) => Event::Stage(stage),
             () = ready_to_drain.as_mut(), if drain == Drain::Asked => Event::Last,
             event = poll_fn(|cx| line.poll_event(timer.as_mut(), asked, cx)) => event,
         };
         match event {
             Event::Done(ended) => {
+                if let Some(opened) = line.successor.take() {
+                    return Left::HandedOver(opened, http.into_parts().read_buf);
+                }
                 line.record_refusal(ended);
-                break;
+                return Left::Ended;
             }
             Event::Refused(Refusal::Preface) if line.config.http2 == Http2::Spoken => {
-                return End::Http2(line.inspector.preface());
+                return Left::Http2(line.inspector.preface());
             }
             Event::Refused(refusal) => {
-                line.refuse(refusal, &executor).await;
-                break;
+                line.refuse(refusal, executor).await;
+                return Left::Ended;
             }
-            Event::Stage(Stage::Aborting) => return End::Over,
+            Event::Stage(Stage::Aborting) => return Left::Gone,
             Event::Stage(_) => {
                 drain = Drain::Asked;
                 line.draining.store(true, Ordering::Relaxed);
             }
-            Event::Over | Event::Unread => break,
+            Event::Over | Event::Unread => return Left::Ended,
             // Half a head is no request: hyper would wait for the rest of it.
-            Event::Last if line.is_fresh() => break,
+            Event::Last if line.is_fresh() => return Left::Ended,
             Event::Last => {
                 drain = Drain::Begun;
-                http.as_mut().graceful_shutdown();
+                Pin::new(&mut http).graceful_shutdown();
             }
             Event::Closing => {
                 asked = true;
-                http.as_mut().graceful_shutdown();
+                Pin::new(&mut http).graceful_shutdown();
             }
         }
     }
-    if line.leaves_something_unread() {
-        farewell::linger_unless_cut(&line.socket, &executor, &mut watch).await;
-    }
-    End::Over
 }
 
 impl Line {
-    fn new(mut socket: Socket, peer: Arc<Peer>, worker: &Worker) -> Self {
+    pub(crate) fn new(mut socket: Socket, peer: Arc<Peer>, worker: &Worker) -> Self {
         socket.set_pace(worker.config.bounds.download);
         Self {
             socket: Arc::new(socket),
@@ -185,7 +167,13 @@ impl Line {
             config: Arc::clone(&worker.config),
             crowd: worker.crowd.clone(),
             phase: Mutex::new(Phase::Fresh(Instant::now())),
+            successor: Successor::default(),
         }
+    }
+
+    /// Whether something has come behind the request that is being answered.
+    pub(crate) fn has_more(&self) -> bool {
+        self.inspector.has_more()
     }
 
     /// hyper answers a head that it cannot read, and no request comes of it: it is told of here.
@@ -211,7 +199,7 @@ impl Line {
     }
 
     /// Whether the client gets time to read what it was told, while what it sends is thrown away.
-    fn leaves_something_unread(&self) -> bool {
+    pub(crate) fn leaves_something_unread(&self) -> bool {
         let knows = self.lingers.load(Ordering::Relaxed) || self.inspector.standing() == Standing::InBody;
         !self.socket.has_final_word() && (knows || farewell::is_due(&self.socket, &self.config))
     }

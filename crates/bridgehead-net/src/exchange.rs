@@ -19,12 +19,12 @@ use std::collections::vec_deque::Drain;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
-use bridgehead_asgi::{More, ResponseParts};
+use bridgehead_asgi::{Acceptance, More, ResponseParts};
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
 
 use crate::app::{App, Token};
-use crate::app_half::{AppHalf, Reception, Room};
+use crate::app_half::{AppHalf, Outbox, Reception, Room};
 use crate::client_half::{ClientHalf, Witness};
 use crate::overseer::Oversight;
 use crate::refusal::Refusal;
@@ -53,6 +53,8 @@ pub(crate) enum Answer {
     /// There is no body, though the application goes on as if there were.
     HeadOnly(ResponseParts),
     Stream(ResponseParts),
+    /// A WebSocket takes the connection over.
+    Accepted(Acceptance),
     /// The application ended without an answer.
     Failed,
     /// The application was told that the client has gone, and nothing is to be said.
@@ -203,15 +205,6 @@ impl Shared {
         room.into_iter().chain(uploader).for_each(Waker::wake);
     }
 
-    /// Has what was started and written so far leave.
-    pub(crate) fn push_out(&self) {
-        let mut state = self.lock();
-        let ready = state.download.answer.is_some() || !state.download.chunks.is_empty();
-        let waker = if ready { state.download.client.take() } else { None };
-        drop(state);
-        self.wake_if(waker);
-    }
-
     /// The application's thread has a task of the network go on, outside the lock.
     pub(crate) fn wake_if(&self, waker: Option<Waker>) {
         if let Some(waker) = waker {
@@ -231,6 +224,17 @@ impl Shared {
         if let Some(token) = token {
             self.app.cancel(token);
         }
+    }
+}
+
+impl Outbox for Shared {
+    /// What was started and written so far.
+    fn push_out(&self) {
+        let mut state = self.lock();
+        let ready = state.download.answer.is_some() || !state.download.chunks.is_empty();
+        let waker = if ready { state.download.client.take() } else { None };
+        drop(state);
+        self.wake_if(waker);
     }
 }
 

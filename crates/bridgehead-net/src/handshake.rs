@@ -18,8 +18,9 @@ use tokio::sync::Semaphore;
 
 use crate::accept::Worker;
 use crate::app::Report;
+use crate::client;
 use crate::config::Refusals;
-use crate::connection::{self, FRESH_GRACE};
+use crate::connection::FRESH_GRACE;
 use crate::peer::{Peer, Scheme};
 use crate::session::{Session, Wire, polled};
 use crate::shutdown::Stage;
@@ -72,7 +73,7 @@ pub(crate) async fn run(mut socket: Socket, peer: Peer, door: Doorway, worker: W
     };
     let peer = Peer { scheme: Scheme::Https, tls: Some(Arc::new(facts)), ..peer };
     socket.secure(session);
-    connection::run(socket, Arc::new(peer), worker).await;
+    client::serve(socket, Arc::new(peer), worker).await;
 }
 
 fn tell(error: &io::Error, peer: &Peer, worker: &Worker) {

@@ -65,6 +65,12 @@ impl Inspector {
         }
     }
 
+    /// Whether something has come behind the last request that is whole, be it of a kind that is not let through.
+    pub(crate) fn has_more(&self) -> bool {
+        let state = self.state();
+        state.breach.is_some() || state.guard.is_in_head()
+    }
+
     /// What reads come to after something was refused.
     pub(crate) fn poll_closed(&self) -> Option<Poll<io::Result<()>>> {
         let mut state = self.state();

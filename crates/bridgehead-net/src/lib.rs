@@ -1,7 +1,7 @@
 //! Sockets to requests: listen, accept, HTTP/1, backpressure, drain, access records.
 //!
 //! Knows Tokio, hyper and rustls, and nothing of Python: whoever answers implements [`App`]. One request's way through this
-//! crate is `accept` → `connection` → `service` → `exchange` → `body`.
+//! crate is `accept` → `connection` → `service` → `exchange` → `body`; a WebSocket's then goes on in `websocket_session`.
 //!
 //! Invariant: nothing in here blocks its thread, and no wait is without an end: a client that goes, an application
 //! that answers, or the shutdown's deadline ends it.
@@ -15,6 +15,7 @@ mod admission;
 mod app;
 mod app_half;
 mod body;
+mod client;
 mod client_half;
 mod config;
 mod connection;
@@ -27,14 +28,18 @@ mod farewell;
 mod flood;
 mod forked;
 mod forwarded;
+mod frame;
+mod frame_writer;
 mod guard;
 mod handshake;
+mod heart;
 mod http1;
 mod http2;
 mod http_date;
 mod inspector;
 mod listen;
 mod log_pipe;
+mod mask;
 mod overseer;
 mod pace;
 mod peer;
@@ -44,26 +49,34 @@ mod refusal;
 mod request_id;
 mod service;
 mod session;
+mod session_end;
 mod shutdown;
 mod socket;
 mod stream;
 mod stream_answer;
 mod stream_head;
 mod stream_upload;
+mod text;
 mod timers;
 mod timestamp;
 mod told;
 mod traffic;
 mod turn;
 mod upload;
+mod websocket;
+mod websocket_half;
+mod websocket_handshake;
+mod websocket_session;
 
 pub use accept::serve;
 pub use access::{AccessLog, Sink};
 pub use access_layout::{Colours, Layout, UnknownField};
 pub use admission::{Admission, AdmissionLimits, Permit, TurnedAway};
-pub use app::{AccessRecord, App, Arrival, Report, RequestHead, Token};
+pub use app::{AccessRecord, App, Arrival, Report, RequestHead, Token, WebSocketRequest};
 pub use app_half::{AppHalf, Kept, Reception, Room};
-pub use config::{Config, Connections, Departures, HeadLimits, Http2, Limits, Refusals, Unconfirmed};
+pub use config::{
+    Config, Connections, Departures, HeadLimits, Http2, Limits, Refusals, Unconfirmed, WebSockets,
+};
 pub use exchange::CHUNKS;
 pub use executor::{Alarm, Executor, POLLS, Round};
 pub use forked::descriptors as open_descriptors;
@@ -74,3 +87,5 @@ pub use pace::PaceLimits;
 pub use peer::{Address, Peer, Scheme};
 pub use request_id::{RequestIds, Trace};
 pub use shutdown::{Signal, Stage, channel as shutdown_channel};
+pub use websocket::{Ending, Message};
+pub use websocket_half::{Heard, WebSocketHalf};

@@ -53,6 +53,17 @@ impl Scheme {
     }
 }
 
+impl Scheme {
+    /// What a WebSocket comes by that is asked for by this.
+    #[must_use]
+    pub fn of_websocket(self) -> Self {
+        match self {
+            Self::Http | Self::Ws => Self::Ws,
+            Self::Https | Self::Wss => Self::Wss,
+        }
+    }
+}
+
 impl Address {
     /// As `accept` gives it, with IPv4-mapped addresses unmapped.
     pub(crate) fn inet(address: SocketAddr) -> Self {

@@ -35,6 +35,13 @@ pub(crate) enum Refusal {
     /// The body stopped coming, though it was waited for.
     SlowBody,
     UnknownExpectation,
+    BadUpgrade,
+    /// A version of RFC 6455 that is not 13.
+    UnknownWebSocket,
+    BadWebSocketKey,
+    BadSubprotocol,
+    /// Frames behind a handshake that nobody has answered.
+    EarlyFrames,
     /// Too many requests wait for the loop.
     Overloaded,
     /// As many run as may, and as many wait for one of them to end.
@@ -60,7 +67,12 @@ impl Refusal {
             | Self::BadLength
             | Self::TwoFramings
             | Self::BadCoding
+            | Self::BadUpgrade
+            | Self::BadWebSocketKey
+            | Self::BadSubprotocol
+            | Self::EarlyFrames
             | Self::BadBody => StatusCode::BAD_REQUEST,
+            Self::UnknownWebSocket => StatusCode::UPGRADE_REQUIRED,
             Self::LongTarget => StatusCode::URI_TOO_LONG,
             Self::LargeHead => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
             Self::LargeBody => StatusCode::PAYLOAD_TOO_LARGE,
@@ -98,6 +110,11 @@ impl Refusal {
             Self::BadBody => "Bad Request: the body's framing is broken",
             Self::UnknownCoding => "Not Implemented: chunked is the only transfer coding understood",
             Self::UnknownExpectation => "Expectation Failed: 100-continue is the only expectation understood",
+            Self::BadUpgrade => "Bad Request: a WebSocket is asked for by GET, in HTTP/1.1, without a body",
+            Self::UnknownWebSocket => "Upgrade Required: one Sec-WebSocket-Version of 13 was due",
+            Self::BadWebSocketKey => "Bad Request: one Sec-WebSocket-Key of 16 bytes in base64 was due",
+            Self::BadSubprotocol => "Bad Request: Sec-WebSocket-Protocol must be a list of tokens",
+            Self::EarlyFrames => "Bad Request: bytes came before the WebSocket was accepted",
             Self::Overloaded => "Service Unavailable: too many requests are waiting",
             Self::QueueFull => {
                 "Service Unavailable: too many requests are running, and too many wait for them"
@@ -127,6 +144,11 @@ impl Refusal {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
         if !self.keeps_connection() {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        if self == Self::UnknownWebSocket {
+            // RFC 6455 section 4.4: the versions that we speak; RFC 9110 section 15.5.22: what to upgrade to.
+            headers.insert(http::header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
+            headers.insert(http::header::UPGRADE, HeaderValue::from_static("websocket"));
         }
         if self.is_overload() {
             headers.insert(http::header::RETRY_AFTER, HeaderValue::from_static("1"));

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use bridgehead_asgi::ResponseParts;
+use bridgehead_asgi::{Acceptance, ResponseParts};
 use bytes::Bytes;
 use http::header::{CONNECTION, EXPECT, HOST, HeaderValue};
 use http::{HeaderMap, Method, Request, Response, Version, request};
@@ -15,7 +15,7 @@ use hyper::body::Incoming;
 use hyper::ext::ReasonPhrase;
 
 use crate::accept::Worker;
-use crate::app::{Arrival, RequestHead};
+use crate::app::{Arrival, RequestHead, WebSocketRequest};
 use crate::body::{AnswerBody, Framing};
 use crate::client_half::ClientHalf;
 use crate::config::{Config, Departures};
@@ -26,6 +26,9 @@ use crate::request_id;
 use crate::socket::Socket;
 use crate::turn::Turn;
 use crate::upload::{Begin, Progress, Uploader};
+use crate::websocket;
+use crate::websocket_handshake::{self as handshake, Handshake};
+use crate::websocket_session::Opened;
 
 /// The application was told that its client has gone, or did not keep to what it declared to the last one: hyper closes
 /// the connection and says nothing.
@@ -45,10 +48,42 @@ pub(crate) async fn answer(
     let (head, body) = request.into_parts();
     let mut turn = line.begin(&head);
     let version = head.version;
-    match ask(&worker, &mut turn, (head, body)).await {
-        Ok(half) => reply(half, &line, &worker.config, version, turn).await,
+    let upgrade = match judge(&head).and_then(|()| upgrade_of(&head, &line, &worker)) {
+        Ok(upgrade) => upgrade,
+        Err(refusal) => return Ok(refuse(refusal, &line, &worker.config, turn)),
+    };
+    let (upgrade, websocket) = upgrade.map_or((None, None), |(upgrade, asked)| (Some(upgrade), Some(asked)));
+    if upgrade.is_some() {
+        turn.asks_for_websocket();
+    }
+    match ask(&worker, &mut turn, (head, body), websocket).await {
+        Ok(half) => reply(half, upgrade, &line, version, turn).await,
         Err(refusal) => Ok(refuse(refusal, &line, &worker.config, turn)),
     }
+}
+
+/// A handshake that the application answers, and what takes over if it accepts.
+struct Upgrade {
+    handshake: Handshake,
+    opened: Opened,
+}
+
+/// What a request asks for that asks for a WebSocket; `None` for any other.
+fn upgrade_of(
+    head: &request::Parts,
+    line: &Line,
+    worker: &Worker,
+) -> Result<Option<(Upgrade, WebSocketRequest)>, Refusal> {
+    let Some(settings) = worker.config.websockets.filter(|_| handshake::is_asked_for(head)) else {
+        return Ok(None);
+    };
+    let mut handshake = handshake::judge(head)?;
+    if line.has_more() {
+        return Err(Refusal::EarlyFrames);
+    }
+    let (end, half) = websocket::open(Arc::clone(&worker.app), settings.max_queue);
+    let asked = WebSocketRequest { subprotocols: std::mem::take(&mut handshake.subprotocols), half };
+    Ok(Some((Upgrade { handshake, opened: Opened { end, settings } }, asked)))
 }
 
 /// Hands a request to the application, with as much of its body as is there.
@@ -56,8 +91,8 @@ async fn ask(
     worker: &Worker,
     turn: &mut Turn,
     (head, body): (request::Parts, Incoming),
+    websocket: Option<WebSocketRequest>,
 ) -> Result<ClientHalf, Refusal> {
-    judge(&head)?;
     let flow = if body.is_end_stream() { Flow::Complete } else { Flow::Open };
     let (client, uploader, half, witness) = exchange::open(Arc::clone(&worker.app), flow);
     turn.counts(&witness);
@@ -79,10 +114,11 @@ async fn ask(
     };
     match admitted {
         Ok(permit) => {
+            // Of a WebSocket, this is the time for its acceptance.
             if let Some(time) = worker.config.bounds.request_time {
                 worker.executor.spawn(client.overseer().watch(time, worker.executor.clone()));
             }
-            let arrival = Box::new(Arrival { head, peer: Arc::clone(turn.peer()), half, permit });
+            let arrival = Box::new(Arrival { head, peer: Arc::clone(turn.peer()), half, permit, websocket });
             if let Err(arrival) = worker.app.dispatch(arrival) {
                 client.refused(Refusal::Overloaded);
                 drop(arrival);
@@ -129,17 +165,20 @@ async fn upload(
 /// Waits for the application's answer.
 async fn reply(
     mut client: ClientHalf,
+    upgrade: Option<Upgrade>,
     line: &Line,
-    config: &Config,
     version: Version,
     mut turn: Turn,
 ) -> Result<Response<AnswerBody>, ClientGone> {
+    let config = &*line.config;
     let answer = std::future::poll_fn(|cx| client.poll_answer(cx)).await;
-    let closes = client.leaves_unread();
+    // What a client sends behind a handshake that was not accepted is neither a request nor a frame.
+    let closes = client.leaves_unread() || upgrade.is_some();
     if closes || ends_connection(&answer) {
         client.closes();
     }
     let mut response = match answer {
+        Answer::Accepted(acceptance) => return accept(upgrade, acceptance, line, turn),
         Answer::Whole(parts, body) => {
             let head = response(parts, config, &mut turn);
             head.map(|()| AnswerBody::whole(body, turn))
@@ -169,11 +208,26 @@ async fn reply(
     Ok(response)
 }
 
+/// The application has accepted the WebSocket: the connection is its own from here on.
+fn accept(
+    upgrade: Option<Upgrade>,
+    acceptance: Acceptance,
+    line: &Line,
+    mut turn: Turn,
+) -> Result<Response<AnswerBody>, ClientGone> {
+    // Nothing else can be accepted.
+    let Some(Upgrade { handshake, opened }) = upgrade else { return Err(ClientGone) };
+    let mut response = handshake.answer(acceptance);
+    complete(&mut response, &line.config, &mut turn);
+    line.successor.name(opened);
+    Ok(response.map(|()| AnswerBody::whole(Bytes::new(), turn)))
+}
+
 /// Whether the application closes the connection with its answer.
 fn ends_connection(answer: &Answer) -> bool {
     match answer {
         Answer::Whole(parts, _) | Answer::HeadOnly(parts) | Answer::Stream(parts) => parts.close,
-        Answer::Failed | Answer::Abandoned | Answer::Refused(_) => false,
+        Answer::Accepted(_) | Answer::Failed | Answer::Abandoned | Answer::Refused(_) => false,
     }
 }
 

@@ -347,7 +347,8 @@ pub(crate) fn peek(socket: &SockRef<'_>) -> io::Result<usize> {
 #[derive(Debug)]
 pub(crate) struct Io {
     pub(crate) socket: Arc<Socket>,
-    pub(crate) inspector: Arc<Inspector>,
+    /// `None` once what comes is no HTTP any more.
+    pub(crate) inspector: Option<Arc<Inspector>>,
 }
 
 impl AsyncRead for Io {
@@ -356,12 +357,13 @@ impl AsyncRead for Io {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        if let Some(polled) = self.inspector.poll_closed() {
+        let Some(inspector) = &self.inspector else { return self.socket.poll_read(cx, buffer) };
+        if let Some(polled) = inspector.poll_closed() {
             return polled;
         }
         let before = buffer.filled().len();
         ready!(self.socket.poll_read(cx, buffer))?;
-        self.inspector.poll_look(buffer, before)
+        inspector.poll_look(buffer, before)
     }
 }
 

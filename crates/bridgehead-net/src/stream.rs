@@ -113,7 +113,8 @@ impl Stream {
         if let Some(time) = bounds.request_time {
             self.worker.executor.spawn(client.overseer().watch(time, self.worker.executor.clone()));
         }
-        let arrival = Box::new(Arrival { head, peer: Arc::clone(turn.peer()), half, permit });
+        let arrival =
+            Box::new(Arrival { head, peer: Arc::clone(turn.peer()), half, permit, websocket: None });
         if let Err(arrival) = self.worker.app.dispatch(arrival) {
             client.refused(Refusal::Overloaded);
             drop(arrival);
@@ -201,7 +202,8 @@ impl Stream {
             }
             Answer::Failed => self.refuse(Refusal::ApplicationFailed, method, respond, turn),
             Answer::Refused(refusal) => self.refuse(refusal, method, respond, turn),
-            Answer::Abandoned => {
+            // Nothing that could be accepted was asked for.
+            Answer::Accepted(_) | Answer::Abandoned => {
                 respond.send_reset(Reason::CANCEL);
                 Err(Left)
             }

@@ -63,6 +63,13 @@ impl Turn {
         self.trace.as_ref()
     }
 
+    /// It asks for a WebSocket, which its access line says.
+    pub(crate) fn asks_for_websocket(&mut self) {
+        if let Some(record) = &mut self.record {
+            record.asks_for_websocket();
+        }
+    }
+
     /// Whose body is counted for its access line.
     pub(crate) fn counts(&mut self, upload: &Witness) {
         if let Some(record) = &mut self.record {

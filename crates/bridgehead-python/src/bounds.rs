@@ -55,6 +55,30 @@ impl Bounds {
     }
 }
 
+/// `bridgehead.websocket_options.WebSocketOptions`, likewise.
+#[derive(FromPyObject)]
+pub(crate) struct WebSockets {
+    ws_max_size: usize,
+    ws_max_queue: usize,
+    ws_ping_interval: Option<f64>,
+    ws_ping_timeout: Option<f64>,
+    ws_idle_timeout: f64,
+    ws_lifetime: f64,
+}
+
+impl WebSockets {
+    pub(crate) fn read(&self) -> PyResult<bridgehead_net::WebSockets> {
+        Ok(bridgehead_net::WebSockets {
+            max_size: self.ws_max_size,
+            max_queue: self.ws_max_queue,
+            ping_interval: time(self.ws_ping_interval.unwrap_or_default())?,
+            ping_timeout: time(self.ws_ping_timeout.unwrap_or_default())?,
+            idle: time(self.ws_idle_timeout)?,
+            lifetime: time(self.ws_lifetime)?,
+        })
+    }
+}
+
 fn time(seconds: f64) -> PyResult<Option<Duration>> {
     Ok(if seconds > 0.0 { Some(Duration::try_from_secs_f64(seconds)?) } else { None })
 }

@@ -305,15 +305,21 @@ impl Bridge {
     /// Makes a request's Python objects and takes the first step of its coroutine.
     fn start(slf: &Bound<'_, Self>, arrival: Arrival) -> PyResult<()> {
         let (py, this) = (slf.py(), slf.get());
-        let Arrival { head, peer, half, permit } = arrival;
+        let Arrival { head, peer, half, permit, websocket } = arrival;
         let trailers = trailers(&head);
-        let scope = this.template.scope(py, &head, &peer, trailers)?;
+        let scope = match &websocket {
+            None => this.template.scope(py, &head, &peer, trailers)?,
+            Some(asked) => this.template.websocket_scope(py, &head, &peer, &asked.subprotocols)?,
+        };
         let key = this.books().requests.insert(None);
         if this.cancellable && !half.known_as(Token(key)) {
             // It was over before it began.
             return this.forget(py, Token(key));
         }
-        let state = State::new(half, permit, &head.method, trailers);
+        let mut state = State::new(half, permit, &head.method, trailers);
+        if let Some(asked) = websocket {
+            state = state.of_websocket(asked.half);
+        }
         let http = Py::new(py, Http::new(slf.clone().unbind(), Token(key), state, head.trace.clone()))?;
         if let Some(place) = this.books().requests.get_mut(key) {
             *place = Some(http.clone_ref(py));

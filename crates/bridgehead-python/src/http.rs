@@ -9,7 +9,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use bridgehead_asgi::{More, RequestEvent, Response};
+use bridgehead_asgi::{More, RequestEvent, Response, WebSocket};
 use bridgehead_net::{AppHalf, CHUNKS, Reception, Room, Token, Trace};
 use bytes::Bytes;
 use pyo3::prelude::*;
@@ -23,7 +23,8 @@ use crate::http_state::{Outbox, RoomWatch, State};
 use crate::logs::{self, Names};
 use crate::message::{self, Message};
 use crate::wait::Wait;
-use crate::{names, raise, runtime_handle};
+use crate::websocket_state::WebSocketState;
+use crate::{names, raise, runtime_handle, websocket};
 
 // A drive that fills its channel before it has to yield would wait for the client in every turn.
 const _: () = assert!(CHUNKS > MESSAGES as usize);
@@ -107,14 +108,12 @@ impl Http {
             // A client that has gone is noticed by the next message.
             let _ = state.begin(head);
         }
-        if let Some(half) = &state.half {
-            half.push_out();
-        }
+        state.push_out();
     }
 
     /// What was sent is kept back until the application pauses: pieces that are ready together leave together.
     /// Says whether the standby has to know.
-    fn keep_back(slf: &Bound<'_, Self>) -> PyResult<bool> {
+    pub(crate) fn keep_back(slf: &Bound<'_, Self>) -> PyResult<bool> {
         let this = slf.get();
         let (before, now) = {
             let mut state = this.lock();
@@ -128,9 +127,10 @@ impl Http {
     }
 
     /// The application may block before its next piece; these leave then all the same.
-    fn keep_for_standby(&self) {
-        if let Some(half) = &self.lock().half {
-            self.bridge.get().presence.keep(half.kept());
+    pub(crate) fn keep_for_standby(&self) {
+        let kept = self.lock().kept();
+        if let Some(kept) = kept {
+            self.bridge.get().presence.keep(kept);
         }
     }
 
@@ -140,6 +140,9 @@ impl Http {
         let mut state = self.lock();
         if state.budget.is_spent(bridge.turn()) {
             return Ok(Outcome::Yield);
+        }
+        if state.websocket.is_some() {
+            return self.hear_now(py, state);
         }
         match state.receive(self.token) {
             Reception::Chunk(chunk, more) => {
@@ -166,8 +169,15 @@ impl Http {
         let py = slf.py();
         let this = slf.get();
         let bridge = this.bridge.get();
-        if this.lock().is_spent(bridge.turn()) {
-            return Ok(Outcome::Yield);
+        let websocket = {
+            let mut state = this.lock();
+            if state.is_spent(bridge.turn()) {
+                return Ok(Outcome::Yield);
+            }
+            state.websocket.is_some()
+        };
+        if websocket {
+            return Self::say_now(slf, message);
         }
         let room = match message::read(message, file, &bridge.lender)? {
             Message::Hint(links) => this.lock().hint(links)?,
@@ -215,7 +225,7 @@ impl Http {
     }
 
     pub(crate) fn room_now(&self) -> Room {
-        self.lock().half.as_ref().map_or(Room::Gone, AppHalf::room_now)
+        self.lock().room_now()
     }
 
     /// A `send()` that waited looks again.
@@ -244,17 +254,26 @@ impl Http {
     pub(crate) fn wait_for_room(&self, py: Python<'_>) -> PyResult<Outcome> {
         let outcome = self.wait(py)?;
         let mut state = self.lock();
-        if state.room == RoomWatch::Off
-            && let Some(half) = &state.half
-        {
-            let (room, inbox, token) = (half.room(), self.bridge.get().inbox(), self.token);
-            runtime_handle::spawn(self.bridge.get().executor(), async move {
-                room.await;
-                inbox.push(crate::inbox::Event::Room(token));
-            })?;
-            state.room = RoomWatch::On;
+        if state.room == RoomWatch::On {
+            return Ok(outcome);
         }
+        if let Some(half) = state.accepted().and_then(WebSocketState::half) {
+            self.watch_room(half.room())?;
+        } else if let Some(half) = &state.half {
+            self.watch_room(half.room())?;
+        } else {
+            return Ok(outcome);
+        }
+        state.room = RoomWatch::On;
         Ok(outcome)
+    }
+
+    fn watch_room(&self, room: impl Future<Output = ()> + Send + 'static) -> PyResult<()> {
+        let (inbox, token) = (self.bridge.get().inbox(), self.token);
+        runtime_handle::spawn(self.bridge.get().executor(), async move {
+            room.await;
+            inbox.push(crate::inbox::Event::Room(token));
+        })
     }
 
     /// Whoever waits in another task to hear of the end hears of it now.
@@ -267,8 +286,20 @@ impl Http {
         waits.iter().try_for_each(|wait| Wait::resolve_soon(wait.bind(py)))
     }
 
-    fn end(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
+    fn end(&self, py: Python<'_>, failed: bool) -> PyResult<Option<&'static str>> {
         self.flush();
+        let websocket = self.lock().websocket.take();
+        if let Some(mut websocket) = websocket {
+            let lack = websocket::settle(&mut websocket, &mut self.lock(), failed);
+            let answered = websocket.stage != WebSocket::Connecting && websocket.stage != WebSocket::Denying;
+            drop(websocket);
+            let unfinished = self.end_exchange(py)?;
+            return Ok(lack?.or(unfinished.filter(|_| !answered)));
+        }
+        self.end_exchange(py)
+    }
+
+    fn end_exchange(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
         let (half, permit, waits, task, response, holds) = {
             let mut state = self.lock();
             let holds = state.holds_the_end();
@@ -306,8 +337,9 @@ fn disconnect_message(py: Python<'_>) -> PyResult<Py<PyAny>> {
 #[pymethods]
 impl Http {
     /// The application has returned. Says what its response lacks, if a client was there to miss it.
-    fn settle(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
-        Bridge::tend(self.bridge.bind(py), || self.end(py))
+    #[pyo3(signature = (*, failed = false))]
+    fn settle(&self, py: Python<'_>, failed: bool) -> PyResult<Option<&'static str>> {
+        Bridge::tend(self.bridge.bind(py), || self.end(py, failed))
     }
 
     /// What the request is called in lines and records, if ids are given: its id, and its `traceparent`.
@@ -319,7 +351,11 @@ impl Http {
     /// Whether the client has left.
     #[getter]
     fn gone(&self) -> bool {
-        self.lock().half.as_ref().is_none_or(AppHalf::is_gone)
+        let state = self.lock();
+        match state.accepted() {
+            Some(websocket) => websocket.is_over(),
+            None => state.is_gone(),
+        }
     }
 
     /// Whether it is the server that cancels the request.

@@ -11,7 +11,7 @@ use bridgehead_asgi::{
     Fate, HttpMessage, Length, Misuse, More, Request, RequestEvent, RequestReceipt, Response, ResponseHead,
     Then, Write,
 };
-use bridgehead_net::{AppHalf, Permit, Reception, Room, Token};
+use bridgehead_net::{AppHalf, Kept, Permit, Reception, Room, Token, WebSocketHalf};
 use bytes::Bytes;
 use http::HeaderMap;
 use pyo3::prelude::*;
@@ -20,6 +20,7 @@ use crate::budget::Budget;
 use crate::raise;
 use crate::trailing::{Taken, Trailing};
 use crate::wait::Wait;
+use crate::websocket_state::WebSocketState;
 
 pub(crate) struct State {
     /// Gone once the application has returned.
@@ -43,6 +44,8 @@ pub(crate) struct State {
     trailing: Option<Box<Trailing>>,
     /// What a head waits for that is held.
     pub(crate) held_for: HeldFor,
+    /// Present in a `websocket` scope.
+    pub(crate) websocket: Option<Box<WebSocketState>>,
 }
 
 /// What a head that is held waits for.
@@ -88,6 +91,43 @@ impl State {
             trailers,
             trailing: None,
             held_for: HeldFor::Body,
+            websocket: None,
+        }
+    }
+
+    /// What asks for a WebSocket.
+    pub(crate) fn of_websocket(mut self, half: WebSocketHalf) -> Self {
+        self.websocket = Some(Box::new(WebSocketState::new(half)));
+        self
+    }
+
+    /// The WebSocket that was accepted, if one was.
+    pub(crate) fn accepted(&self) -> Option<&WebSocketState> {
+        self.websocket.as_deref().filter(|websocket| websocket.was_accepted())
+    }
+
+    /// Whether there is room for what is sent.
+    pub(crate) fn room_now(&self) -> Room {
+        match self.accepted() {
+            Some(websocket) => websocket.room_now(),
+            None => self.half.as_ref().map_or(Room::Gone, AppHalf::room_now),
+        }
+    }
+
+    /// Has what is kept back leave.
+    pub(crate) fn push_out(&self) {
+        if let Some(half) = self.accepted().and_then(WebSocketState::half) {
+            half.push_out();
+        } else if let Some(half) = &self.half {
+            half.push_out();
+        }
+    }
+
+    /// What is kept back.
+    pub(crate) fn kept(&self) -> Option<Kept> {
+        match self.accepted() {
+            Some(websocket) => websocket.half().map(WebSocketHalf::kept),
+            None => self.half.as_ref().map(AppHalf::kept),
         }
     }
 

@@ -53,6 +53,9 @@ mod upstream;
 mod wait;
 mod wake;
 mod watch;
+mod websocket;
+mod websocket_message;
+mod websocket_state;
 mod yielded;
 
 use pyo3::prelude::*;

@@ -53,20 +53,11 @@ pub(crate) fn read(
     file: &mut Option<Box<FileSend>>,
     lender: &Arc<Lender>,
 ) -> PyResult<Message> {
-    let py = message.py();
-    let Ok(message) = message.cast::<PyDict>() else {
-        return Err(raise::misuse(Misuse::NotADict { came: type_name(message) }));
-    };
-    let Some(kind) = message.get_item(names::kind(py))? else {
-        return Err(raise::misuse(Misuse::MissingType));
-    };
-    let Ok(kind) = kind.cast::<PyString>() else {
-        return Err(wrong("message", "type", &kind, "a str"));
-    };
+    let (message, kind) = kind_of(message)?;
     match HttpMessage::from_type(&kind.to_string_lossy()).map_err(raise::misuse)? {
         HttpMessage::EarlyHint => hint(message).map(Message::Hint),
-        HttpMessage::Start => start(message).map(Message::Start),
-        HttpMessage::Body => body(message, lender),
+        HttpMessage::Start => start(message, START).map(Message::Start),
+        HttpMessage::Body => body(message, BODY, lender).map(|(body, more)| Message::Body(body, more)),
         HttpMessage::PathSend => Ok(Message::File(HttpMessage::PathSend, Box::new(path_send(message)?))),
         HttpMessage::ZeroCopySend => {
             let file = file.take().map_or_else(|| zero_copy_send(message).map(Box::new), Ok)?;
@@ -94,29 +85,46 @@ fn hint(message: &Bound<'_, PyDict>) -> PyResult<HeaderMap> {
     Ok(headers)
 }
 
-fn start(message: &Bound<'_, PyDict>) -> PyResult<ResponseHead> {
+/// A message, and the type that it names.
+pub(crate) fn kind_of<'a, 'py>(
+    message: &'a Bound<'py, PyAny>,
+) -> PyResult<(&'a Bound<'py, PyDict>, Bound<'py, PyString>)> {
+    let Ok(message) = message.cast::<PyDict>() else {
+        return Err(raise::misuse(Misuse::NotADict { came: type_name(message) }));
+    };
+    let Some(kind) = message.get_item(names::kind(message.py()))? else {
+        return Err(raise::misuse(Misuse::MissingType));
+    };
+    match kind.cast_into::<PyString>() {
+        Ok(kind) => Ok((message, kind)),
+        Err(error) => Err(wrong("message", "type", &error.into_inner(), "a str")),
+    }
+}
+
+/// The start of a response, in a message of this type.
+pub(crate) fn start(message: &Bound<'_, PyDict>, kind: &'static str) -> PyResult<ResponseHead> {
     let py = message.py();
     let Some(status) = message.get_item(names::status(py))? else {
-        return Err(raise::misuse(Misuse::MissingKey { message: START, key: "status" }));
+        return Err(raise::misuse(Misuse::MissingKey { message: kind, key: "status" }));
     };
     if !status.is_instance_of::<PyInt>() || status.is_instance_of::<PyBool>() {
-        return Err(wrong(START, "status", &status, "an int"));
+        return Err(wrong(kind, "status", &status, "an int"));
     }
     let mut head = match status.extract() {
         Ok(status) => ResponseHead::new(status).map_err(raise::misuse)?,
         // An int that fits no i64 fits no status either.
         Err(_) => return Err(raise::misuse(Misuse::BadStatus { came: digits(&status) })),
     };
-    if more(message, START, intern!(py, "trailers"), "trailers")?.follows() {
+    if more(message, kind, intern!(py, "trailers"), "trailers")?.follows() {
         head.promise_trailers();
     }
     if let Some(headers) = message.get_item(names::headers(py))? {
-        read_headers(START, &headers, |name, value| head.header(name, value))?;
+        read_headers(kind, &headers, |name, value| head.header(name, value))?;
     }
     Ok(head)
 }
 
-fn read_headers(
+pub(crate) fn read_headers(
     message: &'static str,
     headers: &Bound<'_, PyAny>,
     mut add: impl FnMut(&[u8], &[u8]) -> Result<(), Misuse>,
@@ -183,7 +191,7 @@ fn bytes_of<'a>(message: &'static str, part: &'a Bound<'_, PyAny>) -> PyResult<C
 }
 
 /// What a bytearray, a memoryview or anything else with a buffer holds.
-fn other_bytes(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u8>>> {
+pub(crate) fn other_bytes(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u8>>> {
     let py = value.py();
     if let Ok(value) = value.cast::<PyByteArray>() {
         return Ok(Some(value.to_vec()));
@@ -198,13 +206,18 @@ fn other_bytes(value: &Bound<'_, PyAny>) -> PyResult<Option<Vec<u8>>> {
     Ok(bytes.cast::<PyBytes>().ok().map(|bytes| bytes.as_bytes().to_vec()))
 }
 
-fn body(message: &Bound<'_, PyDict>, lender: &Arc<Lender>) -> PyResult<Message> {
+/// A piece of a response's body, in a message of this type.
+pub(crate) fn body(
+    message: &Bound<'_, PyDict>,
+    kind: &'static str,
+    lender: &Arc<Lender>,
+) -> PyResult<(Bytes, More)> {
     let py = message.py();
     let body = match message.get_item(names::body(py))? {
-        Some(body) => read_body(&body, lender)?,
+        Some(body) => read_body(kind, &body, lender)?,
         None => Bytes::new(),
     };
-    Ok(Message::Body(body, more(message, BODY, names::more_body(py), "more_body")?))
+    Ok((body, more(message, kind, names::more_body(py), "more_body")?))
 }
 
 /// A key of ASGI's that is a bool, such as `more_body`.
@@ -302,13 +315,13 @@ fn trailers(message: &Bound<'_, PyDict>) -> PyResult<Message> {
     Ok(Message::Trailers(trailers, more))
 }
 
-fn read_body(body: &Bound<'_, PyAny>, lender: &Arc<Lender>) -> PyResult<Bytes> {
+fn read_body(kind: &'static str, body: &Bound<'_, PyAny>, lender: &Arc<Lender>) -> PyResult<Bytes> {
     if let Ok(body) = body.cast::<PyBytes>() {
         return Ok(lender.lend(body));
     }
     match other_bytes(body)? {
         Some(body) => Ok(Bytes::from(body)),
-        None => Err(wrong(BODY, "body", body, "bytes, or an object with a buffer of them,")),
+        None => Err(wrong(kind, "body", body, "bytes, or an object with a buffer of them,")),
     }
 }
 
@@ -322,7 +335,7 @@ pub(crate) fn wrong(
 }
 
 /// An int as it is written; Python writes no very long ones.
-fn digits(number: &Bound<'_, PyAny>) -> Excerpt {
+pub(crate) fn digits(number: &Bound<'_, PyAny>) -> Excerpt {
     match number.str() {
         Ok(digits) => Excerpt::of(digits.to_string_lossy().as_bytes()),
         Err(_) => Excerpt::of("of thousands of digits"),

@@ -19,6 +19,7 @@ macro_rules! interned {
 
 interned! {
     body = "body",
+    bytes = "bytes",
     call_soon = "call_soon",
     client = "client",
     context = "context",
@@ -32,10 +33,12 @@ interned! {
     server = "server",
     state = "state",
     status = "status",
+    text = "text",
     asgi = "asgi",
     kind = "type",
     http_request = "http.request",
     http_disconnect = "http.disconnect",
+    websocket_receive = "websocket.receive",
 }
 
 /// A copy of the context that the caller is in.

@@ -23,6 +23,11 @@ pub(crate) fn disconnected() -> PyErr {
     ClientDisconnected::new_err("the client has gone, and this message with it")
 }
 
+/// A WebSocket's end, as its application sees it that has heard of it already.
+pub(crate) fn closed() -> PyErr {
+    ClientDisconnected::new_err("the WebSocket is closed: nothing more comes, and nothing is sent")
+}
+
 /// Not `From`, which coherence forbids.
 pub(crate) fn misuse(misuse: Misuse) -> PyErr {
     MisuseError::new_err(misuse.to_string())

@@ -61,6 +61,16 @@ impl Extensions {
         all.set_item(intern!(py, "bridgehead.shutdown"), self.shutdown.bind(py).copy()?)?;
         Ok(all)
     }
+
+    fn to_websocket_dict<'py>(&self, py: Python<'py>, peer: &Peer) -> PyResult<Bound<'py, PyDict>> {
+        let all = PyDict::new(py);
+        all.set_item(intern!(py, "websocket.http.response"), PyDict::new(py))?;
+        if let Some(facts) = &peer.tls {
+            all.set_item(intern!(py, "tls"), tls(py, facts)?)?;
+        }
+        all.set_item(intern!(py, "bridgehead.shutdown"), self.shutdown.bind(py).copy()?)?;
+        Ok(all)
+    }
 }
 
 /// As ASGI's `tls` extension has it. A client whose certificate does not hold has no connection, and so no error.
@@ -137,20 +147,43 @@ impl Template {
         peer: &Peer,
         trailers: Fate,
     ) -> PyResult<Bound<'py, PyDict>> {
+        let scope = self.common(py, head, peer)?;
+        scope.set_item(names::method(py), method(py, &head.method))?;
+        if peer.scheme != Scheme::Http {
+            scope.set_item(intern!(py, "scheme"), peer.scheme.as_str())?;
+        }
+        scope.set_item(intern!(py, "extensions"), self.extensions.to_dict(py, head, trailers, peer)?)?;
+        Ok(scope)
+    }
+
+    /// The scope of one WebSocket.
+    pub(crate) fn websocket_scope<'py>(
+        &self,
+        py: Python<'py>,
+        head: &RequestHead,
+        peer: &Peer,
+        subprotocols: &[String],
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let scope = self.common(py, head, peer)?;
+        scope.set_item(names::kind(py), intern!(py, "websocket"))?;
+        scope.del_item(names::method(py))?;
+        scope.set_item(intern!(py, "scheme"), peer.scheme.of_websocket().as_str())?;
+        scope.set_item(intern!(py, "subprotocols"), PyList::new(py, subprotocols)?)?;
+        scope.set_item(intern!(py, "extensions"), self.extensions.to_websocket_dict(py, peer)?)?;
+        Ok(scope)
+    }
+
+    /// What scopes of every type have.
+    fn common<'py>(&self, py: Python<'py>, head: &RequestHead, peer: &Peer) -> PyResult<Bound<'py, PyDict>> {
         let scope = self.scope.bind(py).copy()?;
         scope.set_item(names::asgi(py), self.asgi.bind(py).copy()?)?;
         if head.version != Version::HTTP_11 {
             scope.set_item(names::http_version(py), http_version(head.version))?;
         }
-        scope.set_item(names::method(py), method(py, &head.method))?;
         self.set_target(&scope, head)?;
         scope.set_item(names::headers(py), self.headers(py, head)?)?;
-        if peer.scheme != Scheme::Http {
-            scope.set_item(intern!(py, "scheme"), peer.scheme.as_str())?;
-        }
         scope.set_item(names::client(py), self.addresses.object(py, &peer.client)?)?;
         scope.set_item(names::server(py), self.addresses.object(py, &peer.server)?)?;
-        scope.set_item(intern!(py, "extensions"), self.extensions.to_dict(py, head, trailers, peer)?)?;
         let mut state = self.state.as_ref().map(|state| state.bind(py).copy()).transpose()?;
         if let Some(trace) = &head.trace {
             state = Some(named(py, trace, state)?);

@@ -14,7 +14,7 @@ use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::bounds::Bounds;
+use crate::bounds::{Bounds, WebSockets};
 use crate::drain::{Books, Bridge, Callables, Flush};
 use crate::driver::Driver;
 use crate::ffi;
@@ -55,6 +55,7 @@ struct Options {
     default_headers: Vec<(Vec<u8>, Vec<u8>)>,
     logs: Logs,
     proxies: Option<Proxies>,
+    websockets: Option<WebSockets>,
     runtime: Wanted,
     /// What coroutines are run by, if it is not asyncio alone.
     request_task: Option<RequestTaskType>,
@@ -275,6 +276,7 @@ fn config(options: &Options, logs: Wiring) -> PyResult<Config> {
         proxies: options.proxies.as_ref().map(Proxies::read),
         request_ids: logs.request_ids,
         unconfirmed: ffi::unconfirmed,
+        websockets: options.websockets.as_ref().map(WebSockets::read).transpose()?,
     })
 }
 

@@ -7,3 +7,4 @@ mod messages;
 mod properties;
 mod scope;
 mod transitions;
+mod websocket;

@@ -80,6 +80,7 @@ pub(crate) fn plain(keep_alive: Duration) -> Config {
         proxies: None,
         request_ids: None,
         unconfirmed: |_| None,
+        websockets: None,
     }
 }
 

@@ -1,0 +1,61 @@
+//! One client, from when it is let in until it is gone: HTTP, then what HTTP hands its connection over to.
+//!
+//! Not the requests (`connection`) and not the frames (`websocket_session`).
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+
+use crate::accept::Worker;
+use crate::connection::{self, Line};
+use crate::farewell;
+use crate::http2;
+use crate::peer::Peer;
+use crate::socket::{Io, Socket};
+use crate::told::Told;
+use crate::websocket_session::{self, Opened};
+
+/// What becomes of a connection when HTTP is through with it.
+pub(crate) enum Left {
+    /// It is of no use to anybody.
+    Gone,
+    /// Its client may not have read all that it was told.
+    Ended,
+    /// It begins anew, in HTTP/2, of which this was read.
+    Http2(Bytes),
+    /// A WebSocket was accepted; what was read behind its handshake is the first of it.
+    HandedOver(Opened, Bytes),
+}
+
+/// What takes a connection over when HTTP is through with it, if anything does.
+#[derive(Debug, Default)]
+// Only the connection's own task comes here, but hyper wants what it polls to be shareable.
+pub(crate) struct Successor(Mutex<Option<Opened>>);
+
+impl Successor {
+    pub(crate) fn name(&self, opened: Opened) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(opened);
+    }
+
+    pub(crate) fn take(&self) -> Option<Opened> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// Serves one client.
+pub(crate) async fn serve(socket: Socket, peer: Arc<Peer>, worker: Worker) {
+    let line = Arc::new(Line::new(socket, peer, &worker));
+    let _told = Told::of(&worker, &line.peer);
+    match connection::serve(&line, &worker).await {
+        Left::HandedOver(opened, came) => {
+            let io = Io { socket: Arc::clone(&line.socket), inspector: None };
+            websocket_session::run(io, came, opened, &worker).await;
+        }
+        // Apart, so that a connection of HTTP/1 needs no room for it.
+        Left::Http2(ahead) => Box::pin(http2::run(line, worker, ahead)).await,
+        Left::Ended if line.leaves_something_unread() => {
+            farewell::linger_unless_cut(&line.socket, &worker.executor, &mut worker.watch.clone()).await;
+        }
+        Left::Ended | Left::Gone => {}
+    }
+}

@@ -1,0 +1,399 @@
+//! One WebSocket, from its acceptance until its connection is gone: over whatever stream of bytes it comes.
+//!
+//! Frames are `frame`'s, what passes between the network and the application `websocket`'s. Here is what happens by
+//! itself: pings are answered and sent, the close handshake is held, deadlines pass, whoever the application does.
+//!
+//! | course | is left by |
+//! |---|---|
+//! | `Open` | a close frame; the application's wish; a broken protocol; a deadline; the worker's draining |
+//! | `Answering` | the application that hears of the client's close frame, or of its fault, or its time to |
+//! | `Closing` | the client's close frame; its time |
+//! | `Leaving` | the last byte out and the client's end; its time |
+//!
+//! Invariant: a close frame is the last that is written, and no wait is without an end.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::io;
+use std::mem::MaybeUninit;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
+
+use bytes::{Buf, Bytes};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::accept::Worker;
+use crate::config::WebSockets;
+use crate::executor::Executor;
+use crate::frame::{Decoder, Event, Failure};
+use crate::frame_writer::FrameWriter;
+use crate::heart::{Beat, Heart};
+use crate::pace::Pace;
+use crate::session_end::{SessionEnd, Wish};
+use crate::shutdown::Stage;
+use crate::timers::{Sleep, poll_deadline};
+use crate::websocket::{Ending, Message};
+
+/// Bytes that are read at once. Nothing is kept of them while nothing comes.
+const READ: usize = 32 * 1024;
+
+/// Reads before others have their turn.
+const READS: u32 = 16;
+
+/// Time for a client to answer a close frame.
+const CLOSE_TIME: Duration = Duration::from_secs(10);
+
+/// Time for an application to hear of a close frame before it is answered.
+const HEARING_TIME: Duration = Duration::from_secs(1);
+
+/// Time for a client to read why it is left, and to stop sending.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// RFC 6455 §7.4.1: the server goes, or does not want to stay.
+const GOING_AWAY: u16 = 1001;
+/// The server could not go on.
+const INTERNAL_ERROR: u16 = 1011;
+/// IANA: the service restarts; the client may come again.
+const SERVICE_RESTART: u16 = 1012;
+
+/// A WebSocket that was accepted.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) end: SessionEnd,
+    pub(crate) settings: WebSockets,
+}
+
+/// Serves a WebSocket over `io`; what was read of it before is `came`.
+pub(crate) async fn run<S>(io: S, came: Bytes, opened: Opened, worker: &Worker)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let executor: &Executor = &worker.executor;
+    let mut watch = worker.watch.clone();
+    let mut session = Session::new(io, came, opened, worker);
+    let mut timer = pin!(executor.sleep(CLOSE_TIME));
+    let mut awaited = Stage::Draining;
+    loop {
+        tokio::select! {
+            biased;
+            stage = watch.reached(awaited) => match stage {
+                Stage::Aborting => return,
+                Stage::Serving | Stage::Draining => {
+                    awaited = Stage::Aborting;
+                    session.end.end(Ending::new(SERVICE_RESTART, "the server stops"));
+                }
+            },
+            () = poll_fn(|cx| session.poll(timer.as_mut(), cx)) => return,
+        }
+    }
+}
+
+struct Session<S> {
+    io: S,
+    end: SessionEnd,
+    decoder: Decoder,
+    /// Read, and not looked at since the application has enough.
+    unread: Bytes,
+    /// On its way from the application to the writer.
+    sent: VecDeque<Message>,
+    writer: FrameWriter,
+    pace: Pace,
+    course: Course,
+    /// The client has said that it closes, or cannot be understood any more.
+    deaf: Deaf,
+    heart: Heart,
+    reading: Reading,
+    idle: Option<Duration>,
+    last_message: Instant,
+    dies: Option<Instant>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Course {
+    Open,
+    /// The client closes, or breaks the protocol; the application is to hear of it before it is answered.
+    Answering(Option<Instant>),
+    /// We close; the client is to answer.
+    Closing(Instant),
+    /// Nothing more is said.
+    Leaving(Instant),
+}
+
+/// Why what the client sends means nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Deaf {
+    No,
+    Closed,
+    Failed,
+}
+
+/// Whether the client is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reading {
+    On,
+    /// The application has enough to do.
+    Paused,
+    /// Nothing more comes.
+    Over,
+}
+
+/// What a deadline that has passed leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Late {
+    GoesOn,
+    Gone,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
+    fn new(io: S, came: Bytes, Opened { end, settings }: Opened, worker: &Worker) -> Self {
+        let now = Instant::now();
+        Self {
+            io,
+            end,
+            decoder: Decoder::new(settings.max_size),
+            unread: came,
+            sent: VecDeque::new(),
+            writer: FrameWriter::default(),
+            pace: Pace::new(worker.config.bounds.download),
+            course: Course::Open,
+            deaf: Deaf::No,
+            heart: Heart::new(settings.ping_interval, settings.ping_timeout, now),
+            reading: Reading::On,
+            idle: settings.idle,
+            last_message: now,
+            dies: settings.lifetime.map(|lifetime| now + lifetime),
+        }
+    }
+
+    /// Ready once the connection is of no more use.
+    fn poll(&mut self, mut timer: Pin<&mut Sleep>, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            if self.poll_io(cx).is_ready() {
+                return Poll::Ready(());
+            }
+            ready!(poll_deadline(timer.as_mut(), self.deadline(), cx));
+            if self.be_late(Instant::now()) == Late::Gone {
+                return Poll::Ready(());
+            }
+        }
+    }
+
+    /// Reads and writes what it can. Ready once there is nobody to read from or write to.
+    fn poll_io(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        for _ in 0..READS {
+            self.obey(cx);
+            let written = self.poll_write(cx);
+            if matches!(written, Poll::Ready(Err(_))) {
+                return Poll::Ready(());
+            }
+            if written.is_ready() && matches!(self.course, Course::Leaving(_)) {
+                let ended = Pin::new(&mut self.io).poll_shutdown(cx);
+                if ended.is_ready() && self.deaf == Deaf::Closed {
+                    return Poll::Ready(());
+                }
+            }
+            match ready!(self.poll_read(cx)) {
+                Ok(true) => {}
+                // It has said that it closes, and may still want to be answered.
+                Ok(false) if matches!(self.course, Course::Answering(_)) => self.reading = Reading::Over,
+                // An end that nobody announced: the application hears that the connection is gone.
+                Ok(false) | Err(_) => return Poll::Ready(()),
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// Takes over what the application sends, and what else it wants.
+    fn obey(&mut self, cx: &mut Context<'_>) {
+        if self.writer.is_full() {
+            return;
+        }
+        let wish = self.end.take(&mut self.sent, cx);
+        if matches!(self.course, Course::Closing(_) | Course::Leaving(_)) {
+            self.sent.clear();
+            return;
+        }
+        if !self.sent.is_empty() {
+            self.was_used();
+        }
+        self.sent.drain(..).for_each(|message| self.writer.message(message));
+        match wish {
+            Wish::Nothing => {}
+            Wish::Close(closing) => self.say_close(Some((closing.code(), closing.reason()))),
+            Wish::Answer(ending) => self.say_close(ending.to_say()),
+        }
+    }
+
+    fn say_close(&mut self, said: Option<(u16, &str)>) {
+        self.writer.close(said);
+        let now = Instant::now();
+        self.course = match self.deaf {
+            Deaf::No => Course::Closing(now + CLOSE_TIME),
+            Deaf::Closed | Deaf::Failed => Course::Leaving(now + LINGER),
+        };
+    }
+
+    /// A message has come, or goes.
+    fn was_used(&mut self) {
+        if self.idle.is_some() {
+            self.last_message = Instant::now();
+        }
+    }
+
+    /// Ready when everything is written.
+    fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.writer.is_empty() {
+            return Poll::Ready(Ok(()));
+        }
+        while !self.writer.is_empty() {
+            match self.writer.poll_write(Pin::new(&mut self.io), cx) {
+                Poll::Ready(Ok(count)) => self.pace.progress(count),
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => {
+                    self.pace.wait();
+                    return Poll::Pending;
+                }
+            }
+        }
+        ready!(Pin::new(&mut self.io).poll_flush(cx))?;
+        self.pace.rest();
+        Poll::Ready(Ok(()))
+    }
+
+    /// Ready with true when something came, with false at the stream's end.
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
+        if self.reading == Reading::Over {
+            return Poll::Pending;
+        }
+        if self.course == Course::Open && !self.end.has_room() {
+            self.reading = Reading::Paused;
+            return Poll::Pending;
+        }
+        self.reading = Reading::On;
+        if !self.unread.is_empty() {
+            let mut unread = std::mem::take(&mut self.unread);
+            let taken = self.understand(&unread);
+            unread.advance(taken);
+            self.unread = unread;
+            return Poll::Ready(Ok(true));
+        }
+        let mut space = [MaybeUninit::uninit(); READ];
+        let mut buffer = ReadBuf::uninit(&mut space);
+        ready!(Pin::new(&mut self.io).poll_read(cx, &mut buffer))?;
+        if buffer.filled().is_empty() {
+            return Poll::Ready(Ok(false));
+        }
+        self.heart.lives();
+        let taken = self.understand(buffer.filled());
+        self.unread = Bytes::copy_from_slice(&buffer.filled()[taken..]);
+        Poll::Ready(Ok(true))
+    }
+
+    /// Takes frames until the application has enough. Gives how many bytes that were.
+    fn understand(&mut self, came: &[u8]) -> usize {
+        let mut rest = came;
+        loop {
+            if self.deaf != Deaf::No {
+                return came.len();
+            }
+            match self.decoder.next(&mut rest) {
+                Ok(None) => return came.len(),
+                Ok(Some(event)) => {
+                    if !self.take_event(event) {
+                        return came.len() - rest.len();
+                    }
+                }
+                Err(failure) => self.fail(failure),
+            }
+        }
+    }
+
+    /// Gives whether more are wanted.
+    fn take_event(&mut self, event: Event) -> bool {
+        match event {
+            Event::Message(message) => {
+                self.was_used();
+                return self.course != Course::Open || self.end.deliver(message);
+            }
+            Event::Ping(payload) if self.course == Course::Open => self.writer.pong(payload),
+            Event::Ping(_) | Event::Pong => {}
+            Event::Close(said) => {
+                self.deaf = Deaf::Closed;
+                let now = Instant::now();
+                if self.course == Course::Open {
+                    self.course = Course::Answering(Some(now + HEARING_TIME));
+                    self.end.closes(Ending::said(said));
+                } else {
+                    self.course = Course::Leaving(now + LINGER);
+                }
+            }
+        }
+        true
+    }
+
+    /// What the client sends cannot be understood.
+    fn fail(&mut self, failure: Failure) {
+        self.deaf = Deaf::Failed;
+        let now = Instant::now();
+        if self.course == Course::Open {
+            // What came before is still answered.
+            self.course = Course::Answering(Some(now + HEARING_TIME));
+            self.end.closes(Ending::new(failure.code, failure.reason));
+        } else {
+            self.course = Course::Leaving(now + LINGER);
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        let stalls = self.pace.deadline();
+        let course = match self.course {
+            Course::Answering(until) => until,
+            Course::Closing(until) | Course::Leaving(until) => Some(until),
+            Course::Open => {
+                let idle = self.idle.map(|idle| self.last_message + idle);
+                [self.heart.next(), idle, self.dies].into_iter().flatten().min()
+            }
+        };
+        [stalls, course].into_iter().flatten().min()
+    }
+
+    /// Does what is due when a deadline has passed.
+    fn be_late(&mut self, now: Instant) -> Late {
+        let passed = |deadline: Option<Instant>| deadline.is_some_and(|deadline| deadline <= now);
+        if passed(self.pace.deadline()) {
+            return Late::Gone;
+        }
+        match self.course {
+            Course::Answering(until) if passed(until) => {
+                self.course = Course::Answering(None);
+                self.end.end_closing();
+            }
+            Course::Closing(until) | Course::Leaving(until) if until <= now => return Late::Gone,
+            Course::Open => self.be_late_in_open(now),
+            Course::Answering(_) | Course::Closing(_) | Course::Leaving(_) => {}
+        }
+        Late::GoesOn
+    }
+
+    fn be_late_in_open(&mut self, now: Instant) {
+        if self.dies.is_some_and(|dies| dies <= now) {
+            self.dies = None;
+            self.end.end(Ending::new(GOING_AWAY, "the connection has had its time"));
+        }
+        if self.idle.is_some_and(|idle| self.last_message + idle <= now) {
+            self.idle = None;
+            self.end.end(Ending::new(GOING_AWAY, "nothing was said for too long"));
+        }
+        match self.heart.beat(now, self.reading == Reading::Paused) {
+            Beat::Rests => {}
+            Beat::Pings(payload) => self.writer.ping(&payload),
+            Beat::Stops => {
+                self.deaf = Deaf::Failed;
+                self.end.end(Ending::lost());
+                self.say_close(Some((INTERNAL_ERROR, "no answer to a ping")));
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+"""How WebSockets are spoken, and what one may cost: options, as a part of `Config`.
+
+Rust enforces all of them, which reads them off a `Config`; 0 is none where there may be none.
+"""
+
+# ruff: noqa: RUF009 (`option` returns a dataclass field, which is what belongs there)
+
+from dataclasses import dataclass
+from typing import cast
+
+from bridgehead.options import choice, maybe, option, whole
+from bridgehead.quantities import Bytes, seconds, some
+
+_NEW = "new: uvicorn has no such option"
+_GROUP = "WebSockets"
+_LARGEST = 2**40
+
+
+@dataclass(slots=True, kw_only=True)
+class WebSocketOptions:
+    """What a WebSocket may cost, and how it is kept alive."""
+
+    ws: str = option(
+        "auto",
+        # uvicorn's names of libraries; there is one implementation here, and it is in Rust.
+        read=choice("auto", "none", "websockets", "websockets-sansio", "wsproto"),
+        metavar="auto|none",
+        group=_GROUP,
+        help="none: a request for a WebSocket is like any other; uvicorn's other words mean auto",
+    )
+    ws_max_size: Bytes = option(
+        Bytes(16 * 1024**2),
+        read=some(_LARGEST),
+        metavar="SIZE",
+        group=_GROUP,
+        help="the largest message of a client; a larger one closes its WebSocket with 1009",
+    )
+    ws_max_queue: int = option(
+        32,
+        read=whole(1, 10_000),
+        metavar="NUMBER",
+        group=_GROUP,
+        help="messages that may wait for the application, 1 MiB at most; then the client is not read",
+    )
+    ws_ping_interval: float | None = option(
+        cast("float | None", 20.0),
+        read=maybe(seconds),
+        metavar="TIME",
+        takes_none=True,
+        group=_GROUP,
+        help="between two pings, which are sent also while Python blocks; 0: none",
+    )
+    ws_ping_timeout: float | None = option(
+        cast("float | None", 20.0),
+        read=maybe(seconds),
+        metavar="TIME",
+        takes_none=True,
+        group=_GROUP,
+        help="for a client's first byte after a ping; 0: any",
+    )
+    ws_idle_timeout: float = option(
+        0.0,
+        read=seconds,
+        metavar="TIME",
+        group=_GROUP,
+        help="close, with 1001, what had no message in either direction for so long; 0: never",
+        differs=_NEW,
+    )
+    ws_lifetime: float = option(
+        0.0,
+        read=seconds,
+        metavar="TIME",
+        group=_GROUP,
+        help="close, with 1001, what was accepted so long ago; 0: never",
+        differs=_NEW,
+    )
