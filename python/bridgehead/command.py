@@ -71,9 +71,6 @@ class CommandServer(Server):
         log.logger().debug("Received %s.", signal.Signals(number).name)
         self._stop()
 
-    def _stop(self) -> None:
-        self.should_exit = True
-
     def _show_itself(self) -> None:
         """Who looks at Python's handler finds a server that says `should_exit`; some streams end by that."""
         if threading.current_thread() is not threading.main_thread():

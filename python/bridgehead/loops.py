@@ -7,7 +7,7 @@ Invariant: a loop that is made here is closed here, and what was left running on
 
 import asyncio
 import sys
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from bridgehead.config import Config
@@ -42,14 +42,27 @@ class OwnLoop:
         """By the loop's clock."""
         self._end = end
 
-    def run(self, main: Coroutine[Any, Any, T]) -> T:
-        """Run it to its end, and close the loop."""
+    def run(self, main: Coroutine[Any, Any, T], stop: Callable[[], None] | None = None) -> T:
+        """Run it to its end, and close the loop. `stop` asks it to end, if the loop is left before."""
         try:
             asyncio.set_event_loop(self.loop)
-            return self.loop.run_until_complete(main)
+            return self._run(main, stop)
         finally:
             left = _LEFT_TASKS if self._end is None else self._end - self.loop.time()
             _close(self.loop, min(max(left, _LAST_MOMENT), _LEFT_TASKS))
+
+    def _run(self, main: Coroutine[Any, Any, T], stop: Callable[[], None] | None) -> T:
+        task = self.loop.create_task(main)
+        try:
+            return self.loop.run_until_complete(task)
+        except (SystemExit, KeyboardInterrupt):
+            # Of a signal handler or a task of the application's. It is obeyed when all has ended in order; a
+            # second one at once.
+            if stop is None or task.done():
+                raise
+            stop()
+            self.loop.run_until_complete(task)
+            raise
 
 
 def _new_selector() -> "FusedSelector":

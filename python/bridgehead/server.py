@@ -120,7 +120,7 @@ class Server:
         with self._refusing():
             self._own = OwnLoop(self.config)
         try:
-            self._own.run(self.serve(sockets=sockets))
+            self._own.run(self.serve(sockets=sockets), self._stop)
         finally:
             self._own = None
 
@@ -182,6 +182,9 @@ class Server:
         if sockets is None:  # who made them has said so
             log.serving(each.label for each in self._bound)
         self.started = True
+
+    def _stop(self) -> None:
+        self.should_exit = True
 
     async def main_loop(self) -> None:
         """Until the server is to end."""

@@ -305,6 +305,15 @@ def install(where: str) -> None:
         signal.signal(number, handle)
 
 
+def install_what_exits() -> None:
+    def leave(number: int, frame: object) -> NoReturn:
+        say(f"leaves by {signal.Signals(number).name}")
+        raise SystemExit(5)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, leave)
+
+
 def with_lifespan(at_startup: Any) -> App:
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -339,6 +348,7 @@ def factory_with_handlers() -> App:
 
 lifespan_handlers = with_lifespan(lambda: install("lifespan"))
 loop_handlers = with_lifespan(install_on_loop)
+exiting_handlers = with_lifespan(install_what_exits)
 user_handlers = with_lifespan(install_user_handlers)
 loop_user_handler = with_lifespan(install_user_handler_on_loop)
 

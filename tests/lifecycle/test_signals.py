@@ -43,6 +43,21 @@ def test_the_applications_own_handler_gets_the_signal_while_a_request_runs(
         server.assert_ended_well()
 
 
+@pytest.mark.parametrize("number", SIGNALS)
+def test_a_handler_that_exits_is_obeyed_when_all_has_ended_in_order(loop: str, number: Signals) -> None:
+    with Server("lifecycle_app:exiting_handlers", "--loop", loop) as server:
+        client = server.connect()
+        client.send(request("/sleep?name=running&seconds=0.7"))
+        server.wait_line("app: running began")
+        # It sleeps by now: what a handler raises strikes whatever runs.
+        assert server.ask("/hello").status == 200
+        server.signal(number)
+        server.wait_line(f"app: leaves by {number.name}")
+        assert client.read_response().body == b"slept"
+        assert server.wait_exit() == 5
+        assert "app: shutdown" in server.stderr
+
+
 def test_an_interrupt_never_strikes_a_running_handler(loop: str) -> None:
     with Server("lifecycle_app:app", "--loop", loop) as server:
         client = server.connect()
