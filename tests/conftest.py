@@ -24,7 +24,7 @@ STEPPERS = os.environ.get("BRIDGEHEAD_TEST_STEPPERS", "asyncio,rust").split(",")
 COMBINATIONS = LOOPS if UVICORN else [*LOOPS, *(f"{name}-rust" for name in LOOPS)]
 PAIRWISE = ["asyncio", "fused-rust", "uvloop-rust", "fused-uvloop"]
 # Where handlers meet tasks; elsewhere a second stepper would test the same again.
-MEETS_TASKS = ("anyio_suite", "asgi", "asyncio_fidelity", "bridge", "cpython")
+MEETS_TASKS = ("anyio_suite", "asgi", "asyncio_fidelity", "bridge", "cpython", "websocket")
 
 
 # Needs the frameworks, which `make frameworks` installs.
