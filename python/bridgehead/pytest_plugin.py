@@ -8,7 +8,7 @@ Invariant: what a fixture has started is ended with its test, and what did not e
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast, overload
 
 import pytest
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bridgehead.load import Report
     from bridgehead.testing import Canary, FaultyClient, FaultyUpstream, Folder, Served
     from bridgehead.testing.clients import Target
+    from bridgehead.testing.in_process import ServerProcess
     from bridgehead.testing.serving import Where
 
 # A test wants to know soon; who measures says how long.
@@ -30,8 +31,16 @@ C = TypeVar("C", bound="FaultyClient")
 class ServeApp(Protocol):
     """The type of the fixture `serve_app`."""
 
+    @overload
+    def __call__(
+        self, app: str, *, where: Literal["process"] | None = None, **options: Any
+    ) -> "ServerProcess": ...
+
+    @overload
+    def __call__(self, app: Any, *, where: "Where | None" = None, **options: Any) -> "Served": ...
+
     def __call__(self, app: Any, *, where: "Where | None" = None, **options: Any) -> "Served":
-        """Start a server."""
+        """Start a server. One that is named in words has a process of its own, with what only that has."""
 
 
 class Load(Protocol):
@@ -75,7 +84,7 @@ def serve_app() -> Iterator[ServeApp]:
 
     try:
         with ExitStack() as held:
-            yield start
+            yield cast(ServeApp, start)
     finally:
         # pytest keeps it to itself unless the test failed.
         for server in servers:

@@ -5,13 +5,21 @@ Not the two: `in_process.py` and `in_thread.py`.
 Invariant: what cannot be served where it was asked for is refused before anything starts.
 """
 
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 from bridgehead.testing.in_process import ServerProcess
 from bridgehead.testing.in_thread import ServerThread
 from bridgehead.testing.served import Served as Served
 
 Where = Literal["process", "thread"]
+
+
+@overload
+def running(app: str, *, where: Literal["process"] | None = None, **options: Any) -> ServerProcess: ...
+
+
+@overload
+def running(app: Any, *, where: Where | None = None, **options: Any) -> Served: ...
 
 
 def running(app: Any, *, where: Where | None = None, **options: Any) -> Served:
