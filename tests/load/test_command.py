@@ -78,7 +78,7 @@ def test_files_hold_the_report(server: Served, tmp_path: Path) -> None:
     assert report.requests == 60
     rows = list(csv.DictReader(Path(names["csv"]).read_text().splitlines()))
     assert sum(int(row["answers"]) for row in rows) == 60
-    assert [float(row["p99"]) for row in rows] == [row.p99 for row in report.timeline]
+    assert [float(row["p99"] or 0) for row in rows] == [row.p99 for row in report.timeline]
     page = Path(names["html"]).read_text()
     assert page.count("<svg") == 3  # no errors to draw
     assert "polyline" in page
@@ -87,10 +87,13 @@ def test_files_hold_the_report(server: Served, tmp_path: Path) -> None:
 def test_the_page_is_complete_in_itself_and_escapes_what_came_from_outside(
     server: Served, tmp_path: Path
 ) -> None:
-    file = tmp_path / "report.html"
+    file, table = tmp_path / "report.html", tmp_path / "report.csv"
     words = ("--requests", "20", "--expect-body", "<script>", "--connections", "1", "--html", str(file))
-    load(f"{server.url}/scope?x='&y=1", *words)
+    load(f"{server.url}/scope?x='&y=1", *words, "--csv", str(table))
     page = file.read_text()
+    assert "no answer to measure" in page
+    assert "0.00 µs" not in page
+    assert {row["p99"] for row in csv.DictReader(table.read_text().splitlines())} == {""}
     assert "<script" not in page
     assert "body without &quot;&lt;script&gt;&quot;" in page
     assert "/scope?x=&#x27;&amp;y=1" in page

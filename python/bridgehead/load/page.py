@@ -70,11 +70,13 @@ def _figures(report: Report) -> str:
         "answers a second": words.a_second(report.rps),
         "requests": words.count(report.requests),
         "errors": f"{words.count(report.errors)} ({words.share(report.errors, report.requests)})",
-        "p50": words.time(latency.p50),
-        "p99": words.time(latency.p99),
-        "longest": words.time(latency.max),
-        "measured for": words.time(report.seconds),
     }
+    if latency.count:
+        quantiles = {"p50": latency.p50, "p99": latency.p99, "longest": latency.max}
+        shown |= {name: words.time(value) for name, value in quantiles.items()}
+    else:
+        shown["latency"] = "no answer to measure"
+    shown["measured for"] = words.time(report.seconds)
     figures = "\n".join(f"<div><b>{escape(value)}</b>{name}</div>" for name, value in shown.items())
     return f'<div class="figures">\n{figures}\n</div>'
 

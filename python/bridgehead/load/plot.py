@@ -26,7 +26,10 @@ def line(values: Sequence[float], *, plain: bool, width: int = 60) -> str:
 
 
 def distribution(curve: Sequence[tuple[float, float]], *, plain: bool) -> Iterator[str]:
-    """How many answers took how long: a bar for each of some steps, which grow by a factor."""
+    """How many answers took how long: a bar for each of some steps, which grow by a factor.
+
+    A curve has some of the quantiles, so a bar is no exact share, and no number stands beside it.
+    """
     if not curve:
         return
     least, most = curve[0][1], curve[-1][1]
@@ -40,6 +43,4 @@ def distribution(curve: Sequence[tuple[float, float]], *, plain: bool) -> Iterat
     top = max(share for _, share in shares)
     for step, share in shares:
         bar = ("#" if plain else "█") * round(share / top * _WIDTH) if top else ""
-        yield f"≤ {words.time(step):>8} {bar:<{_WIDTH}} {100 * share:5.1f} %".replace(
-            "≤", "<=" if plain else "≤"
-        ).rstrip()
+        yield f"{'<=' if plain else '≤'} {words.time(step):>8} {bar}".rstrip()

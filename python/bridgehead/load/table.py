@@ -9,9 +9,10 @@ import csv
 import io
 from dataclasses import asdict
 
-from bridgehead.load.report import Report
+from bridgehead.load.report import Report, Row
 
 COLUMNS = ("at", "seconds", "answers", "errors", "rps", "bytes", "p50", "p90", "p99", "max")
+_LATENCIES = ("p50", "p90", "p99", "max")
 
 
 def as_csv(report: Report) -> str:
@@ -19,5 +20,11 @@ def as_csv(report: Report) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows({**asdict(row), "rps": row.rps} for row in report.timeline)
+    writer.writerows(_cells(row) for row in report.timeline)
     return text.getvalue()
+
+
+def _cells(row: Row) -> dict[str, object]:
+    """A second without an answer has no latency, which is not a short one."""
+    cells = {**asdict(row), "rps": row.rps}
+    return cells if row.answers else {**cells, **dict.fromkeys(_LATENCIES)}
