@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import signal
 
 import pytest
 from harness import HAS_FUSED, UVICORN, uvloop_is_installed
@@ -32,6 +33,9 @@ collect_ignore = [] if importlib.util.find_spec("litestar") else ["matrix", "pub
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # Run in a shell's background: what the tests start would ignore it as well.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "soak: long runs; set BRIDGEHEAD_TEST_SOAK=1 to run them")
     config.addinivalue_line("markers", "combinations: `loop` is every loop, runtime and stepper together")
     config.addinivalue_line("markers", "pairwise: `loop` is a few of those, any two of the three together")

@@ -57,8 +57,8 @@ def test_a_refusal_says_why(server: Server, head: bytes, reason: str) -> None:
     assert server.stderr.count(f"127.0.0.1:{port}") == 1
 
 
-def test_a_client_that_begins_in_http_2_is_told_of_too(server: Server) -> None:
-    with server.connect() as client:
+def test_a_client_that_begins_in_http_2_is_told_of_too_where_that_is_off() -> None:
+    with Server("log_app:app", "--log-level", "debug", "--no-http2") as server, server.connect() as client:
         client.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00")
         client.read_to_any_end()
         line = server.wait_line(f"127.0.0.1:{client.port}: ")
