@@ -98,6 +98,7 @@ class Client:
             self.socket.close()
             raise
         self._buffer = b""
+        self.is_websocket = False
 
     def __enter__(self) -> Self:
         return self

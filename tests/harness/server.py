@@ -6,13 +6,17 @@ Invariant: leaving the `with` block never leaves a process behind.
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import json
 import os
 import re
+import select
 import socket
+import struct
 import subprocess
 import sys
+import termios
 import threading
 import time
 from pathlib import Path
@@ -75,6 +79,11 @@ def _written_out(options: Sequence[str]) -> Iterator[str]:
         else:
             yield option
         before = option
+
+
+def _waiting(pipe: IO[bytes]) -> int:
+    """Bytes that nobody has read yet."""
+    return 0 if pipe.closed else struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0]
 
 
 class Server:
@@ -158,6 +167,10 @@ class Server:
     ) -> None:
         try:
             if kind is None and self.process.poll() is None:
+                # One that says nothing to a close frame would be waited for.
+                for client in self._clients:
+                    if client.is_websocket:
+                        client.close()
                 self.stop()
         finally:
             self._end()
@@ -207,12 +220,25 @@ class Server:
             return value
 
     def _collect(self, name: str, stream: IO[bytes]) -> None:
-        for line in stream:
+        came = select.poll()
+        came.register(stream, select.POLLIN)
+        rest = b""
+        while True:
+            came.poll()
+            # Read with the lock held: who finds the pipe empty then has every line.
             with self._changed:
-                self._output[name].append(line.decode("utf-8", "backslashreplace"))
+                data = os.read(stream.fileno(), 65_536)
+                *lines, rest = (rest + data).split(b"\n")
+                lines = [line + b"\n" for line in lines] + ([] if data or not rest else [rest])
+                self._output[name] += [line.decode("utf-8", "backslashreplace") for line in lines]
                 self._changed.notify_all()
-        with self._changed:
-            self._changed.notify_all()
+                if not data:
+                    return
+
+    def _has_read_all(self) -> bool:
+        """Whether nothing waits in the pipes. Their end may be far: a child may have them as well."""
+        streams = (self._process.stdout, self._process.stderr) if self._process else ()
+        return all(stream is None or _waiting(stream) == 0 for stream in streams)
 
     # --- how to reach it
 
@@ -297,8 +323,8 @@ class Server:
             code = self.process.wait(timeout)
         except subprocess.TimeoutExpired:
             raise AssertionError(f"still running after {timeout} s; stderr:\n{self.stderr}") from None
-        for reader in self._readers:
-            reader.join(5)
+        with self._changed:
+            self._changed.wait_for(self._has_read_all, 5)
         return code
 
     def stop(self, number: Signals = SIGTERM, timeout: float = STOP_SECONDS) -> None:

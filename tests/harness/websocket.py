@@ -99,6 +99,7 @@ class WebSocket:
         self.response: Response = client.read_response()
         assert self.response.status == 101, self.response
         assert self.response.header("sec-websocket-accept") == ACCEPT
+        client.is_websocket = True
 
     def send(self, data: bytes) -> None:
         self.client.send(data)
