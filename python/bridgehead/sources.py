@@ -29,7 +29,6 @@ _UVICORN_ONLY = frozenset(
         "TIMEOUT_WORKER_HEALTHCHECK",
         "VERSION",
         "WORKERS",
-        "WS_PER_MESSAGE_DEFLATE",
     ]
 )
 _TLS = "SSL_"  # how each name begins that asks for TLS

@@ -8,7 +8,7 @@ Rust enforces all of them, which reads them off a `Config`; 0 is none where ther
 from dataclasses import dataclass
 from typing import cast
 
-from bridgehead.options import choice, maybe, option, whole
+from bridgehead.options import choice, maybe, option, switch, whole
 from bridgehead.quantities import Bytes, seconds, some
 
 _NEW = "new: uvicorn has no such option"
@@ -41,6 +41,13 @@ class WebSocketOptions:
         metavar="NUMBER",
         group=_GROUP,
         help="messages that may wait for the application, 1 MiB at most; then the client is not read",
+    )
+    ws_per_message_deflate: bool = option(
+        True,
+        read=switch,
+        metavar="BOOLEAN",
+        group=_GROUP,
+        help="compress messages for clients that offer it: true or false",
     )
     ws_ping_interval: float | None = option(
         cast("float | None", 20.0),

@@ -19,6 +19,7 @@ use crate::crowd::{Crowd, Seat};
 use crate::executor::Executor;
 use crate::handshake;
 use crate::listen::{Door, Listener, Open};
+use crate::memory::{self, Memory};
 use crate::peer::Peer;
 use crate::redirect::Redirect;
 use crate::shutdown::{self, Stage, Watch};
@@ -42,6 +43,7 @@ pub(crate) struct Worker {
     pub(crate) executor: Executor,
     pub(crate) admission: Admission,
     pub(crate) crowd: Crowd,
+    pub(crate) memory: Memory,
 }
 
 /// Begins to serve the listeners on the current runtime, by tasks of `executor`. What is returned ends when `stage` says so and the last
@@ -62,8 +64,9 @@ pub fn serve(
     let (watch, last) = shutdown::watch(stage);
     let admission = Admission::new(config.bounds.admission);
     let crowd = Crowd::new(config.bounds.connections, executor.clone());
+    let memory = Memory::new(memory::ALL);
     let worker =
-        Worker { config: Arc::new(config), app, watch, executor: executor.clone(), admission, crowd };
+        Worker { config: Arc::new(config), app, watch, executor: executor.clone(), admission, crowd, memory };
     for listener in open {
         executor.spawn(accept(listener, worker.clone()));
     }

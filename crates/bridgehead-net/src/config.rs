@@ -49,6 +49,8 @@ pub struct WebSockets {
     pub max_size: usize,
     /// Messages that may wait for the application.
     pub max_queue: usize,
+    /// Whether messages are compressed for who offers it.
+    pub deflate: bool,
     /// Between two pings.
     pub ping_interval: Option<Duration>,
     /// For a sign of life after one.

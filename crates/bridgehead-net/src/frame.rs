@@ -1,17 +1,18 @@
 //! RFC 6455's frames, as a server reads and writes them.
 //!
 //! Not what follows from them: answers to pings, the close handshake and all deadlines are `session`'s. Bytes are taken as
-//! they come, in whatever pieces; of a message nothing is kept but its payload, unmasked and looked at once.
+//! they come, in whatever pieces; what becomes of a message's payload is `partial`'s.
 //!
-//! Invariant: memory is taken for bytes that came, never for bytes that were announced, and a message never grows beyond
-//! its limit.
+//! Invariant: memory is taken for bytes that came, never for bytes that were announced.
 
 use bytes::{BufMut, Bytes, BytesMut};
 
 use bridgehead_asgi::is_close_code;
 
+use crate::deflate::Inflater;
 use crate::mask;
-use crate::text;
+use crate::memory::Memory;
+use crate::partial::{Kind, Means, Partial};
 use crate::websocket::Message;
 
 /// Bytes of the longest head: two, eight of length, four of key.
@@ -20,11 +21,13 @@ const LONGEST_HEAD: usize = 14;
 /// RFC 6455 §5.5.
 const LONGEST_CONTROL: usize = 125;
 
-/// Frames of a message that may come without a byte.
-const EMPTY_FRAMES: usize = 1024;
+/// Bytes that a client's messages may be inflated to before others have their turn.
+const TURN: usize = 256 * 1024;
 
 const FIN: u8 = 0x80;
 const RESERVED: u8 = 0x70;
+/// RFC 7692 §6: the first reserved bit.
+const COMPRESSED: u8 = 0x40;
 const MASKED: u8 = 0x80;
 
 /// Something whole.
@@ -35,6 +38,8 @@ pub(crate) enum Event {
     Pong,
     /// Without a code, nothing was said.
     Close(Option<(u16, String)>),
+    /// Nothing is whole yet, but much was inflated: others are to have their turn. What is left of the input has more.
+    Turn,
 }
 
 /// Why no more is read.
@@ -48,19 +53,13 @@ const fn protocol(reason: &'static str) -> Failure {
     Failure { code: 1002, reason }
 }
 
-const TOO_BIG: Failure = Failure { code: 1009, reason: "the message is larger than is allowed" };
-const NO_TEXT: Failure = Failure { code: 1007, reason: "the text is not UTF-8" };
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Text,
-    Binary,
-}
+pub(crate) const TOO_BIG: Failure = Failure { code: 1009, reason: "the message is larger than is allowed" };
+pub(crate) const NO_TEXT: Failure = Failure { code: 1007, reason: "the text is not UTF-8" };
 
 /// Reads frames.
 #[derive(Debug)]
 pub(crate) struct Decoder {
-    limit: usize,
+    means: Means,
     head: [u8; LONGEST_HEAD],
     /// How much of a head has come.
     filled: usize,
@@ -87,23 +86,14 @@ enum Content {
     Pong,
 }
 
-/// A message, as far as it has come.
-#[derive(Debug)]
-struct Partial {
-    kind: Kind,
-    data: Vec<u8>,
-    /// Bytes that are known to be text.
-    sound: usize,
-    frames: usize,
-}
-
 impl Decoder {
-    /// For messages of at most `limit` bytes.
-    pub(crate) fn new(limit: usize) -> Self {
-        Self { limit, head: [0; LONGEST_HEAD], filled: 0, frame: None, message: None, control: Vec::new() }
+    /// For messages of at most `limit` bytes, which come compressed only if there is what inflates them.
+    pub(crate) fn new(limit: usize, memory: Memory, inflater: Option<Box<Inflater>>) -> Self {
+        let means = Means { limit, memory, inflater, turn: TURN };
+        Self { means, head: [0; LONGEST_HEAD], filled: 0, frame: None, message: None, control: Vec::new() }
     }
 
-    /// Takes from `input` until something is whole, or nothing is left.
+    /// Takes from `input` until something is whole, nothing is left, or others are to have their turn.
     pub(crate) fn next(&mut self, input: &mut &[u8]) -> Result<Option<Event>, Failure> {
         loop {
             let Some(frame) = &mut self.frame else {
@@ -113,16 +103,23 @@ impl Decoder {
                 continue;
             };
             let come = usize::try_from(frame.left).unwrap_or(usize::MAX).min(input.len());
-            let (payload, rest) = input.split_at(come);
-            *input = rest;
-            frame.left -= come as u64;
-            match (frame.content, &mut self.message) {
-                (Content::Data, Some(message)) => message.take(payload, frame)?,
+            let payload = &input[..come];
+            let taken = match (frame.content, &mut self.message) {
+                (Content::Data, Some(message)) => message.take(payload, frame.key, &mut self.means)?,
                 _ => take_control(&mut self.control, payload, frame),
-            }
-            frame.key.rotate_left(come % 4);
+            };
+            *input = &input[taken..];
+            frame.left -= taken as u64;
+            frame.key.rotate_left(taken % 4);
             if frame.left > 0 {
-                return Ok(None);
+                if self.means.turn == 0 {
+                    self.means.turn = TURN;
+                    return Ok(Some(Event::Turn));
+                }
+                if input.is_empty() {
+                    return Ok(None);
+                }
+                continue;
             }
             let (content, fin) = (frame.content, frame.fin);
             self.frame = None;
@@ -136,7 +133,10 @@ impl Decoder {
     fn end(&mut self, content: Content, fin: bool) -> Result<Option<Event>, Failure> {
         match content {
             Content::Data if !fin => Ok(None),
-            Content::Data => Ok(self.message.take().map(Partial::whole).transpose()?.map(Event::Message)),
+            Content::Data => {
+                let whole = self.message.take().map(|message| message.whole(&mut self.means));
+                Ok(whole.transpose()?.map(Event::Message))
+            }
             Content::Pong => {
                 self.control.clear();
                 Ok(Some(Event::Pong))
@@ -167,7 +167,7 @@ impl Decoder {
         self.filled = 0;
         let (left, key) = length_and_key(&self.head)?;
         let fin = self.head[0] & FIN != 0;
-        let content = self.begin(self.head[0] & 0x0f, left)?;
+        let content = self.begin(self.head[0], left)?;
         self.frame = Some(Frame { content, fin, left, key });
         Ok(true)
     }
@@ -175,7 +175,10 @@ impl Decoder {
     /// The first two bytes.
     fn judge_first(&self) -> Result<(), Failure> {
         let (first, second) = (self.head[0], self.head[1]);
-        if first & RESERVED != 0 {
+        // Said by the first frame of a message alone.
+        let allowed =
+            if self.means.inflater.is_some() && matches!(first & 0x0f, 1 | 2) { COMPRESSED } else { 0 };
+        if first & RESERVED & !allowed != 0 {
             return Err(protocol("a reserved bit was set"));
         }
         if second & MASKED == 0 {
@@ -194,55 +197,25 @@ impl Decoder {
         }
     }
 
-    fn begin(&mut self, opcode: u8, length: u64) -> Result<Content, Failure> {
-        let kind = match opcode {
+    fn begin(&mut self, first: u8, length: u64) -> Result<Content, Failure> {
+        let kind = match first & 0x0f {
             8 => return Ok(Content::Close),
             9 => return Ok(Content::Ping),
             10 => return Ok(Content::Pong),
             1 => Kind::Text,
             _ => Kind::Binary,
         };
-        let message =
-            self.message.get_or_insert_with(|| Partial { kind, data: Vec::new(), sound: 0, frames: 0 });
-        message.frames += 1;
-        if message.frames > EMPTY_FRAMES + message.data.len() {
-            return Err(Failure { code: 1008, reason: "a message came in too many empty frames" });
-        }
-        if length > self.limit.saturating_sub(message.data.len()) as u64 {
-            return Err(TOO_BIG);
-        }
+        let message = self.message.get_or_insert_with(|| Partial::new(kind, first & COMPRESSED != 0));
+        message.begin_frame(length, &self.means)?;
         Ok(Content::Data)
     }
 }
 
-impl Partial {
-    fn take(&mut self, payload: &[u8], frame: &Frame) -> Result<(), Failure> {
-        let before = self.data.len();
-        if before == 0 {
-            // Most messages come in one piece: no room is left over.
-            self.data.reserve_exact(payload.len());
-        }
-        self.data.extend_from_slice(payload);
-        mask::apply(&mut self.data[before..], frame.key);
-        if self.kind == Kind::Text && !text::is_sound_so_far(&self.data, &mut self.sound) {
-            return Err(NO_TEXT);
-        }
-        Ok(())
-    }
-
-    fn whole(self) -> Result<Message, Failure> {
-        match self.kind {
-            Kind::Binary => Ok(Message::Binary(self.data.into())),
-            Kind::Text if self.sound == self.data.len() => Ok(Message::Text(self.data.into())),
-            Kind::Text => Err(NO_TEXT),
-        }
-    }
-}
-
-fn take_control(control: &mut Vec<u8>, payload: &[u8], frame: &Frame) {
+fn take_control(control: &mut Vec<u8>, payload: &[u8], frame: &Frame) -> usize {
     let before = control.len();
     control.extend_from_slice(payload);
     mask::apply(&mut control[before..], frame.key);
+    payload.len()
 }
 
 /// Bytes of a masked frame's head, by its second.
@@ -299,6 +272,7 @@ fn closing(payload: &[u8]) -> Result<Option<(u16, String)>, Failure> {
 /// What a server's frame begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opcode {
+    Continuation = 0,
     Text = 1,
     Binary = 2,
     Close = 8,
@@ -306,9 +280,20 @@ pub(crate) enum Opcode {
     Pong = 10,
 }
 
-/// Writes the head of a frame that is a message by itself.
+/// Writes the head of a frame that is a message by itself, or a control frame.
 pub(crate) fn write_head(opcode: Opcode, length: usize, out: &mut BytesMut) {
-    out.put_u8(FIN | opcode as u8);
+    write_first(FIN | opcode as u8, length, out);
+}
+
+/// Writes the head of a frame of a compressed message.
+pub(crate) fn write_compressed_head(opcode: Opcode, is_last: bool, length: usize, out: &mut BytesMut) {
+    let fin = if is_last { FIN } else { 0 };
+    let compressed = if opcode == Opcode::Continuation { 0 } else { COMPRESSED };
+    write_first(fin | compressed | opcode as u8, length, out);
+}
+
+fn write_first(first: u8, length: usize, out: &mut BytesMut) {
+    out.put_u8(first);
     match (u8::try_from(length), u16::try_from(length)) {
         (Ok(short), _) if short <= 125 => out.put_u8(short),
         (_, Ok(length)) => {
@@ -356,8 +341,12 @@ mod tests {
         bytes
     }
 
+    fn reader(limit: usize) -> Decoder {
+        Decoder::new(limit, Memory::new(usize::MAX), None)
+    }
+
     fn read(limit: usize, bytes: &[u8], piece: usize) -> Result<Vec<Event>, Failure> {
-        let mut decoder = Decoder::new(limit);
+        let mut decoder = reader(limit);
         let mut events = Vec::new();
         for mut piece in bytes.chunks(piece) {
             while let Some(event) = decoder.next(&mut piece)? {
@@ -446,18 +435,18 @@ mod tests {
     fn fragments_of_a_byte_are_a_message_and_fragments_of_nothing_are_none() {
         let bytes = [frame(0x02, b"x"), frame(0x00, b"x").repeat(9_998), frame(0x80, b"x")].concat();
         assert_eq!(read(10_000, &bytes, 4096).map(|events| events.len()), Ok(1));
-        let bytes = [frame(0x02, b""), frame(0x00, b"").repeat(EMPTY_FRAMES)].concat();
+        let bytes = [frame(0x02, b""), frame(0x00, b"").repeat(1024)].concat();
         assert_eq!(read(10_000, &bytes, 4096).map_err(|failure| failure.code), Err(1008));
     }
 
     #[test]
     fn text_that_is_none_is_refused_as_soon_as_it_shows() {
-        let mut decoder = Decoder::new(100);
+        let mut decoder = reader(100);
         let bytes = frame(0x81, "κόσμε\u{e000}".as_bytes());
         assert_eq!(decoder.next(&mut &bytes[..]).map(|event| event.is_some()), Ok(true));
         // The third byte of six can begin nothing.
         let bytes = frame(0x01, b"ab\xff");
-        let mut decoder = Decoder::new(100);
+        let mut decoder = reader(100);
         assert_eq!(decoder.next(&mut &bytes[..bytes.len()]), Err(NO_TEXT));
         // Half a letter is sound so far, but not as a whole.
         assert_eq!(read(100, &frame(0x01, b"\xce"), 100), Ok(vec![]));

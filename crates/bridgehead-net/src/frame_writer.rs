@@ -48,13 +48,24 @@ impl FrameWriter {
     }
 
     pub(crate) fn message(&mut self, message: Message) {
-        let (opcode, payload) = match message {
-            Message::Text(payload) => (Opcode::Text, payload),
-            Message::Binary(payload) => (Opcode::Binary, payload),
-        };
+        let opcode = message.opcode();
+        let payload = message.into_payload();
         let before = self.tail.len();
         frame::write_head(opcode, payload.len(), &mut self.tail);
-        self.size += self.tail.len() - before + payload.len();
+        self.size += self.tail.len() - before;
+        self.payload(payload);
+    }
+
+    /// A compressed message, or a part of it; of all but the first the opcode is that of a continuation.
+    pub(crate) fn compressed(&mut self, opcode: Opcode, is_last: bool, payload: Bytes) {
+        let before = self.tail.len();
+        frame::write_compressed_head(opcode, is_last, payload.len(), &mut self.tail);
+        self.size += self.tail.len() - before;
+        self.payload(payload);
+    }
+
+    fn payload(&mut self, payload: Bytes) {
+        self.size += payload.len();
         if payload.len() < JOINED {
             self.tail.put_slice(&payload);
         } else {

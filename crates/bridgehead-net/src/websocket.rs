@@ -25,6 +25,7 @@ use bytes::Bytes;
 use crate::app::{App, Token};
 use crate::app_half::{Outbox, Room};
 use crate::exchange::{CHUNKS, HIGH_WATER, LOW_WATER};
+use crate::frame::Opcode;
 use crate::session_end::SessionEnd;
 use crate::websocket_half::WebSocketHalf;
 
@@ -52,6 +53,20 @@ impl Message {
     pub fn payload(&self) -> &Bytes {
         match self {
             Self::Text(payload) | Self::Binary(payload) => payload,
+        }
+    }
+
+    pub(crate) fn into_payload(self) -> Bytes {
+        match self {
+            Self::Text(payload) | Self::Binary(payload) => payload,
+        }
+    }
+
+    /// What its first frame says.
+    pub(crate) fn opcode(&self) -> Opcode {
+        match self {
+            Self::Text(_) => Opcode::Text,
+            Self::Binary(_) => Opcode::Binary,
         }
     }
 }

@@ -7,12 +7,13 @@
 use bridgehead_asgi::{Acceptance, is_token};
 use http::header::{
     CONNECTION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, SEC_WEBSOCKET_ACCEPT as ACCEPT,
-    SEC_WEBSOCKET_KEY as KEY, SEC_WEBSOCKET_PROTOCOL as PROTOCOL, SEC_WEBSOCKET_VERSION as VERSION,
-    TRANSFER_ENCODING, UPGRADE,
+    SEC_WEBSOCKET_EXTENSIONS as EXTENSIONS, SEC_WEBSOCKET_KEY as KEY, SEC_WEBSOCKET_PROTOCOL as PROTOCOL,
+    SEC_WEBSOCKET_VERSION as VERSION, TRANSFER_ENCODING, UPGRADE,
 };
 use http::{Method, Response, StatusCode, Version, request};
 use sha1_smol::Sha1;
 
+use crate::deflate_offer::{self, Agreement};
 use crate::refusal::Refusal;
 
 /// RFC 6455 §1.3.
@@ -26,6 +27,8 @@ pub(crate) struct Handshake {
     accept: HeaderValue,
     /// What the client offers, in its order.
     pub(crate) subprotocols: Vec<String>,
+    /// How messages may be compressed.
+    pub(crate) agreed: Option<Agreement>,
 }
 
 /// Whether a request asks for a WebSocket: the connection is to be upgraded, and to that.
@@ -45,7 +48,11 @@ pub(crate) fn judge(head: &request::Parts) -> Result<Handshake, Refusal> {
     }
     let key =
         only(&head.headers, &KEY).filter(|key| is_key(key.as_bytes())).ok_or(Refusal::BadWebSocketKey)?;
-    Ok(Handshake { accept: accept_of(key.as_bytes()), subprotocols: subprotocols(&head.headers)? })
+    Ok(Handshake {
+        accept: accept_of(key.as_bytes()),
+        subprotocols: subprotocols(&head.headers)?,
+        agreed: deflate_offer::agree(&head.headers),
+    })
 }
 
 impl Handshake {
@@ -60,6 +67,9 @@ impl Handshake {
         headers.insert(ACCEPT, self.accept);
         if let Some(subprotocol) = acceptance.subprotocol {
             headers.insert(PROTOCOL, subprotocol);
+        }
+        if let Some(agreed) = self.agreed {
+            headers.insert(EXTENSIONS, agreed.answer());
         }
         response
     }

@@ -12,7 +12,6 @@
 //!
 //! Invariant: a close frame is the last that is written, and no wait is without an end.
 
-use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io;
 use std::mem::MaybeUninit;
@@ -25,15 +24,15 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::accept::Worker;
 use crate::config::WebSockets;
+use crate::deflate::Deflation;
 use crate::executor::Executor;
 use crate::frame::{Decoder, Event, Failure};
-use crate::frame_writer::FrameWriter;
 use crate::heart::{Beat, Heart};
-use crate::pace::Pace;
 use crate::session_end::{SessionEnd, Wish};
 use crate::shutdown::Stage;
 use crate::timers::{Sleep, poll_deadline};
-use crate::websocket::{Ending, Message};
+use crate::websocket::Ending;
+use crate::websocket_outgoing::Outgoing;
 
 /// Bytes that are read at once. Nothing is kept of them while nothing comes.
 const READ: usize = 32 * 1024;
@@ -62,6 +61,8 @@ const SERVICE_RESTART: u16 = 1012;
 pub(crate) struct Opened {
     pub(crate) end: SessionEnd,
     pub(crate) settings: WebSockets,
+    /// What its messages are compressed with, if they are.
+    pub(crate) deflation: Option<Deflation>,
 }
 
 /// Serves a WebSocket over `io`; what was read of it before is `came`.
@@ -95,10 +96,9 @@ struct Session<S> {
     decoder: Decoder,
     /// Read, and not looked at since the application has enough.
     unread: Bytes,
-    /// On its way from the application to the writer.
-    sent: VecDeque<Message>,
-    writer: FrameWriter,
-    pace: Pace,
+    outgoing: Outgoing,
+    /// What the application wants once all that it has sent is in frames.
+    wish: Wish,
     course: Course,
     /// The client has said that it closes, or cannot be understood any more.
     deaf: Deaf,
@@ -146,16 +146,17 @@ enum Late {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
-    fn new(io: S, came: Bytes, Opened { end, settings }: Opened, worker: &Worker) -> Self {
+    fn new(io: S, came: Bytes, opened: Opened, worker: &Worker) -> Self {
+        let Opened { end, settings, deflation } = opened;
+        let (inflater, deflater) = deflation.map(|both| (both.inflater, both.deflater)).unzip();
         let now = Instant::now();
         Self {
             io,
             end,
-            decoder: Decoder::new(settings.max_size),
+            decoder: Decoder::new(settings.max_size, worker.memory.clone(), inflater),
             unread: came,
-            sent: VecDeque::new(),
-            writer: FrameWriter::default(),
-            pace: Pace::new(worker.config.bounds.download),
+            outgoing: Outgoing::new(deflater, worker.config.bounds.download),
+            wish: Wish::Nothing,
             course: Course::Open,
             deaf: Deaf::No,
             heart: Heart::new(settings.ping_interval, settings.ping_timeout, now),
@@ -183,7 +184,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     fn poll_io(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         for _ in 0..READS {
             self.obey(cx);
-            let written = self.poll_write(cx);
+            let written = self.outgoing.poll_write(&mut self.io, cx);
             if matches!(written, Poll::Ready(Err(_))) {
                 return Poll::Ready(());
             }
@@ -193,12 +194,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                     return Poll::Ready(());
                 }
             }
-            match ready!(self.poll_read(cx)) {
-                Ok(true) => {}
+            match self.poll_read(cx) {
+                Poll::Ready(Ok(true)) => {}
                 // It has said that it closes, and may still want to be answered.
-                Ok(false) if matches!(self.course, Course::Answering(_)) => self.reading = Reading::Over,
+                Poll::Ready(Ok(false)) if matches!(self.course, Course::Answering(_)) => {
+                    self.reading = Reading::Over;
+                }
                 // An end that nobody announced: the application hears that the connection is gone.
-                Ok(false) | Err(_) => return Poll::Ready(()),
+                Poll::Ready(Ok(false) | Err(_)) => return Poll::Ready(()),
+                // There is room for what is to be compressed next.
+                Poll::Pending if written.is_ready() && !self.outgoing.is_framed() => {}
+                Poll::Pending => return Poll::Pending,
             }
         }
         cx.waker().wake_by_ref();
@@ -207,19 +213,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
 
     /// Takes over what the application sends, and what else it wants.
     fn obey(&mut self, cx: &mut Context<'_>) {
-        if self.writer.is_full() {
+        if self.outgoing.frames.is_full() {
             return;
         }
-        let wish = self.end.take(&mut self.sent, cx);
+        if self.outgoing.is_framed() {
+            self.wish = self.end.take(&mut self.outgoing.messages, cx);
+        }
         if matches!(self.course, Course::Closing(_) | Course::Leaving(_)) {
-            self.sent.clear();
+            self.outgoing.forget();
             return;
         }
-        if !self.sent.is_empty() {
+        if !self.outgoing.is_framed() {
             self.was_used();
         }
-        self.sent.drain(..).for_each(|message| self.writer.message(message));
-        match wish {
+        self.outgoing.frame();
+        if !self.outgoing.is_framed() {
+            return;
+        }
+        match std::mem::replace(&mut self.wish, Wish::Nothing) {
             Wish::Nothing => {}
             Wish::Close(closing) => self.say_close(Some((closing.code(), closing.reason()))),
             Wish::Answer(ending) => self.say_close(ending.to_say()),
@@ -227,7 +238,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     }
 
     fn say_close(&mut self, said: Option<(u16, &str)>) {
-        self.writer.close(said);
+        self.outgoing.frames.close(said);
         let now = Instant::now();
         self.course = match self.deaf {
             Deaf::No => Course::Closing(now + CLOSE_TIME),
@@ -240,26 +251,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         if self.idle.is_some() {
             self.last_message = Instant::now();
         }
-    }
-
-    /// Ready when everything is written.
-    fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.writer.is_empty() {
-            return Poll::Ready(Ok(()));
-        }
-        while !self.writer.is_empty() {
-            match self.writer.poll_write(Pin::new(&mut self.io), cx) {
-                Poll::Ready(Ok(count)) => self.pace.progress(count),
-                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-                Poll::Pending => {
-                    self.pace.wait();
-                    return Poll::Pending;
-                }
-            }
-        }
-        ready!(Pin::new(&mut self.io).poll_flush(cx))?;
-        self.pace.rest();
-        Poll::Ready(Ok(()))
     }
 
     /// Ready with true when something came, with false at the stream's end.
@@ -317,8 +308,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 self.was_used();
                 return self.course != Course::Open || self.end.deliver(message);
             }
-            Event::Ping(payload) if self.course == Course::Open => self.writer.pong(payload),
+            Event::Ping(payload) if self.course == Course::Open => self.outgoing.frames.pong(payload),
             Event::Ping(_) | Event::Pong => {}
+            Event::Turn => return false,
             Event::Close(said) => {
                 self.deaf = Deaf::Closed;
                 let now = Instant::now();
@@ -347,7 +339,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     }
 
     fn deadline(&self) -> Option<Instant> {
-        let stalls = self.pace.deadline();
+        let stalls = self.outgoing.deadline();
         let course = match self.course {
             Course::Answering(until) => until,
             Course::Closing(until) | Course::Leaving(until) => Some(until),
@@ -362,7 +354,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     /// Does what is due when a deadline has passed.
     fn be_late(&mut self, now: Instant) -> Late {
         let passed = |deadline: Option<Instant>| deadline.is_some_and(|deadline| deadline <= now);
-        if passed(self.pace.deadline()) {
+        if passed(self.outgoing.deadline()) {
             return Late::Gone;
         }
         match self.course {
@@ -388,7 +380,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         }
         match self.heart.beat(now, self.reading == Reading::Paused) {
             Beat::Rests => {}
-            Beat::Pings(payload) => self.writer.ping(&payload),
+            Beat::Pings(payload) => {
+                self.outgoing.rest();
+                self.outgoing.frames.ping(&payload);
+            }
             Beat::Stops => {
                 self.deaf = Deaf::Failed;
                 self.end.end(Ending::lost());

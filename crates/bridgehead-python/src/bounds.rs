@@ -60,6 +60,7 @@ impl Bounds {
 pub(crate) struct WebSockets {
     ws_max_size: usize,
     ws_max_queue: usize,
+    ws_per_message_deflate: bool,
     ws_ping_interval: Option<f64>,
     ws_ping_timeout: Option<f64>,
     ws_idle_timeout: f64,
@@ -71,6 +72,7 @@ impl WebSockets {
         Ok(bridgehead_net::WebSockets {
             max_size: self.ws_max_size,
             max_queue: self.ws_max_queue,
+            deflate: self.ws_per_message_deflate,
             ping_interval: time(self.ws_ping_interval.unwrap_or_default())?,
             ping_timeout: time(self.ws_ping_timeout.unwrap_or_default())?,
             idle: time(self.ws_idle_timeout)?,
