@@ -3,7 +3,7 @@
 # ruff: noqa: ARG001 - ASGI decides which arguments a handler has; blocking is the point
 from __future__ import annotations
 
-import time
+from pathlib import Path
 
 from kit import Receive, Routes, Scope, Send, option
 
@@ -12,11 +12,16 @@ app = routes = Routes()
 START = {"type": "http.response.start", "status": 200, "headers": []}
 
 
+def block(scope: Scope, number: int = 0) -> None:
+    """Hold the loop until somebody has opened the pipe NUMBER below `?gates=` to write, and closed it."""
+    Path(option(scope, "gates"), str(number)).read_bytes()
+
+
 @routes.at("answer-then-block")
 async def answer_then_block(scope: Scope, receive: Receive, send: Send) -> None:
     await send(START)
     await send({"type": "http.response.body", "body": b"answered"})
-    time.sleep(float(option(scope, "seconds")))
+    block(scope)
 
 
 @routes.at("block-between")
@@ -24,14 +29,12 @@ async def block_between_pieces(scope: Scope, receive: Receive, send: Send) -> No
     await send(START)
     for number in range(3):
         await send({"type": "http.response.body", "body": b"piece %d" % number, "more_body": True})
-        routes.note("sent", time.monotonic())
-        time.sleep(float(option(scope, "seconds")))
+        block(scope, number)
     await send({"type": "http.response.body"})
 
 
 @routes.at("block")
 async def block_then_answer(scope: Scope, receive: Receive, send: Send) -> None:
-    routes.note("blocking", True)
-    time.sleep(float(option(scope, "seconds")))
+    block(scope)
     await send(START)
     await send({"type": "http.response.body", "body": b"at last"})
