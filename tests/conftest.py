@@ -23,6 +23,9 @@ RUST_LOOPS = [] if UVICORN else [f"{name}-rust" for name in LOOPS if name in {"u
 STEPPERS = os.environ.get("BRIDGEHEAD_TEST_STEPPERS", "asyncio,rust").split(",")
 # Each loop in each runtime under each stepper, and as few of these as bring any two of the three together.
 COMBINATIONS = LOOPS if UVICORN else [*LOOPS, *(f"{name}-rust" for name in LOOPS)]
+# One loop in each runtime, for what takes long and meets the network's clock more than the loop.
+FUSED = [name for name in LOOPS if name.startswith("fused")]
+RUNTIMES = [*[name for name in LOOPS if name not in FUSED][:1], *FUSED[:1]]
 PAIRWISE = ["asyncio", "fused-rust", "uvloop-rust", "fused-uvloop"]
 # Where handlers meet tasks; elsewhere a second stepper would test the same again.
 MEETS_TASKS = ("anyio_suite", "asgi", "asyncio_fidelity", "bridge", "cpython", "websocket")
@@ -38,6 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "soak: long runs; set BRIDGEHEAD_TEST_SOAK=1 to run them")
     config.addinivalue_line("markers", "combinations: `loop` is every loop, runtime and stepper together")
+    config.addinivalue_line("markers", "runtimes: `loop` is one in each runtime")
     config.addinivalue_line("markers", "pairwise: `loop` is a few of those, any two of the three together")
 
 
@@ -72,6 +76,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         loops = COMBINATIONS
     elif definition.get_closest_marker("pairwise"):
         loops = [name for name in PAIRWISE if name in COMBINATIONS]
+    elif definition.get_closest_marker("runtimes"):
+        loops = RUNTIMES
     elif definition.path.parent.name in MEETS_TASKS:
         loops = [*LOOPS, *RUST_LOOPS]
     chosen = [name for name in loops if ("rust" if name.endswith("-rust") else "asyncio") in STEPPERS]

@@ -75,6 +75,7 @@ def test_the_network_goes_on_while_the_loop_is_blocked(server: Server, gates: Ga
         assert blocked.read_response().body == b"at last"
 
 
+@pytest.mark.runtimes
 def test_an_idle_connection_ends_while_the_loop_is_blocked(server: Server, gates: Gates) -> None:
     with server.connect() as idle, server.connect() as blocked:
         assert idle.ask("/hello").body == b"hello"

@@ -23,6 +23,7 @@ KINDS = [
 COMPLAINTS = ("Cannot enter", "ERROR", "Exception", "WARNING")
 
 
+@pytest.mark.runtimes
 @pytest.mark.pairwise
 @pytest.mark.timeout(SECONDS + 150)
 def test_a_hundred_connections_among_threads_that_burn_the_gil(loop: str) -> None:

@@ -193,6 +193,7 @@ def test_a_handler_that_refuses_to_be_cancelled_does_not_hold_the_exit(loop: str
         assert "panicked" not in server.stderr
 
 
+@pytest.mark.runtimes
 @pytest.mark.skipif(UVICORN, reason="uvicorn waits for ever")
 @pytest.mark.parametrize("whole", [0, 1, 3])
 def test_a_stop_takes_no_longer_than_it_is_given_whatever_swallows_cancellations(
@@ -264,6 +265,7 @@ def test_a_blocked_loop_is_waited_for_within_the_deadline(loop: str) -> None:
         assert "app: shutdown" in server.stderr
 
 
+@pytest.mark.runtimes
 @pytest.mark.skipif(UVICORN, reason="uvicorn waits for ever")
 @pytest.mark.parametrize("how", ["block", "spin"])
 def test_a_loop_that_is_blocked_for_ever_does_not_hang_the_exit(loop: str, how: str) -> None:

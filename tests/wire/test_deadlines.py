@@ -126,6 +126,7 @@ def test_a_client_that_pauses_and_goes_on_gets_everything(server: Server) -> Non
             assert len(client.read_response().body) == 200_000
 
 
+@pytest.mark.runtimes
 def test_a_rate_is_due_once_a_client_was_waited_for_long_enough(loop: str) -> None:
     options = ["--timeout-body", "0", "--min-rate", "100k"]
     with Server("wire_app:app", "--loop", loop, *options) as server, server.connect() as client:
@@ -137,6 +138,7 @@ def test_a_rate_is_due_once_a_client_was_waited_for_long_enough(loop: str) -> No
         assert client.read_response().status == 408
 
 
+@pytest.mark.runtimes
 def test_nought_is_no_deadline(loop: str) -> None:
     options = ["--timeout-first-byte", "0", "--timeout-header", "0", "--timeout-body", "0"]
     options += ["--timeout-write", "0"]
@@ -150,6 +152,7 @@ def test_nought_is_no_deadline(loop: str) -> None:
         assert client.read_response().body == b"abc"
 
 
+@pytest.mark.runtimes
 def test_a_quick_reader_may_pause_for_longer_than_the_rate_is_waited_for(loop: str) -> None:
     with Server("wire_app:app", "--loop", loop) as server, server.connect(receive_buffer=4096) as client:
         client.send(request("/chunks?count=400&size=20000"))

@@ -200,6 +200,7 @@ def test_an_idle_connection_is_closed_after_the_keep_alive_time(loop: str) -> No
         client.assert_closed()
 
 
+@pytest.mark.runtimes
 def test_the_keep_alive_time_does_not_strike_a_request_that_runs_longer(loop: str) -> None:
     with (
         Server("wire_app:app", "--loop", loop, "--timeout-keep-alive", "1") as server,
@@ -210,6 +211,7 @@ def test_the_keep_alive_time_does_not_strike_a_request_that_runs_longer(loop: st
         assert client.read_response().body == b"hello"
 
 
+@pytest.mark.runtimes
 @pytest.mark.skipif(UVICORN, reason="uvicorn keeps a connection for 5 seconds")
 def test_the_default_keep_alive_time_is_longer_than_a_load_balancers(server: Server) -> None:
     with server.connect() as client:

@@ -66,6 +66,7 @@ def test_a_body_that_is_too_large_to_be_thrown_away_is_told_so(server: Server) -
         client.assert_closed()
 
 
+@pytest.mark.runtimes
 def test_a_rest_that_never_comes_is_not_waited_for_for_ever(server: Server) -> None:
     with server.connect() as client:
         client.send(HEAD + b"Content-Length: 5\r\n\r\nabc")
@@ -80,6 +81,7 @@ def test_connect_is_refused_without_a_wait(server: Server) -> None:
         client.assert_closed()
 
 
+@pytest.mark.runtimes
 def test_a_rest_that_takes_longer_than_an_idle_connection_may_is_thrown_away(loop: str) -> None:
     options = ("--loop", loop, "--timeout-keep-alive", "300ms")
     with Server("wire_app:app", *options) as server, server.connect() as client:
