@@ -151,11 +151,11 @@ def test_the_shutdown_page_divides_the_time_as_the_worker_does() -> None:
     shares = re.findall(r"^\| (\d+) \| ([\d.]+)[^|]* \| ([\d.]+) \| ([\d.]+) \|$", page, re.M)
     assert len(shares) == 5
     for whole, *parts in shares:
-        patience = Patience.of(Config(timeout_graceful_shutdown=float(whole)))
+        patience = Patience.of(Config(timeout_graceful_shutdown=float(whole)), {})
         due = [patience.requests, patience.cancelling, patience.lifespan]
         assert [round(part, 2) for part in due] == [float(part) for part in parts]
         assert sum(due) == pytest.approx(max(float(whole), 1))
-    assert f"That\nis {Patience.of(Config()).longest:g} s after the signal by default" in page
+    assert f"That\nis {Patience.of(Config(), {}).longest:g} s after the signal by default" in page
 
 
 def test_the_configuration_page_names_the_files_an_application_is_found_in() -> None:

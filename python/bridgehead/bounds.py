@@ -82,6 +82,15 @@ class Bounds(WebSocketOptions):
         help="time for a stop: of 25 s requests get 18, cancelling 2, the lifespan 5; see docs/shutdown.md",
         differs="uvicorn: none, waits for ever. Kubernetes kills after 30 s; we end in order before it",
     )
+    drain_delay: float | None = option(
+        None,
+        read=maybe(seconds),
+        metavar="TIME",
+        unset="0, or 5 under Kubernetes",
+        group="Timeouts",
+        help="when told to end, serve for so long first, while clients are still sent here; part of the stop",
+        differs="new: uvicorn stops listening at once",
+    )
     timeout_lifespan_startup: float = option(
         60.0,
         read=seconds,

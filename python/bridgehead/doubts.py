@@ -8,6 +8,7 @@ Invariant: nothing is changed here; what is warned of is served as it was set.
 from collections.abc import Iterator
 
 from bridgehead.forwarded import misread
+from bridgehead.patience import longest_delay
 from bridgehead.sources import Resolved
 
 _TLS = ("ssl_keyfile_password", "ssl_min_version", "ssl_version", "ssl_ciphers")
@@ -20,6 +21,7 @@ def doubts(settings: Resolved) -> Iterator[str]:
     yield from _without_reload(settings)
     yield from _without_tls(settings)
     yield from _trusted_by_nothing(settings)
+    yield from _delayed_too_long(settings)
     root_path = settings.config.root_path
     if root_path and not (root_path.startswith("/") and not root_path.endswith("/")):
         meant = root_path.strip("/")
@@ -42,6 +44,12 @@ def _trusted_by_nothing(settings: Resolved) -> Iterator[str]:
     sentence = misread(settings.config.forwarded_allow_ips or "") if given is not None else None
     if given is not None and sentence is not None:
         yield f"{given.source}: {sentence}"
+
+
+def _delayed_too_long(settings: Resolved) -> Iterator[str]:
+    given, longest = settings.origins.get("drain_delay"), longest_delay(settings.config)
+    if given is not None and (settings.config.drain_delay or 0.0) > longest:
+        yield f"{given.source} is cut to {longest:g} s, half of --timeout-graceful-shutdown."
 
 
 def _without_tls(settings: Resolved) -> Iterator[str]:

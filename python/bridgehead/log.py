@@ -92,6 +92,11 @@ def stopping() -> None:
     _say("Shutting down")
 
 
+def last_call(seconds: float) -> None:
+    """The drain delay begins."""
+    _say("Clients are let in for %g s more, and each answer closes its connection.", seconds)
+
+
 def shutdown_begins() -> None:
     """The application's lifespan shutdown is about to run."""
     _say("Waiting for application shutdown.")

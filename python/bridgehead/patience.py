@@ -5,10 +5,14 @@ Not the waiting: `server.py`, `worker.py`, `lifespan.py` and `loops.py` do that,
 Invariant: the parts are the whole, which is what `--timeout-graceful-shutdown` says.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bridgehead.config import Config
 
+_KUBERNETES = "KUBERNETES_SERVICE_HOST"  # what it tells each of its containers
+_HEARSAY = 5.0  # seconds until all there have heard that this one gets no clients any more
+_LONGEST_DELAY = 0.5  # of a stop: the rest is for requests, and those who come after them
 _CANCELLING = 2.0  # seconds for `finally` blocks, once requests are cancelled
 _CLOSING = 0.25  # of that time, the share of whoever waits in `send()` once the connections are closed
 _SHARE = 0.7  # of a short stop, what requests get at least
@@ -18,34 +22,40 @@ _MARGIN = 3.0  # seconds after which a stop that should be over is ended from ou
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """Seconds for requests first, then for cancelling them, then for the lifespan.
+    """Seconds of serving on first, then for requests to end, for cancelling them, and for the lifespan.
 
     Who has less to do leaves the rest to the lifespan, which never gets more than its own option says.
     """
 
+    delay: float
     requests: float
     cancelling: float
     lifespan: float
 
     @classmethod
-    def of(cls, config: Config) -> "Patience":
-        """25 s are 18, 2 and 5; a short time is mostly the requests', and the others share what is left."""
-        given, lifespan = config.timeout_graceful_shutdown, config.timeout_lifespan_shutdown
+    def of(cls, config: Config, environ: Mapping[str, str]) -> "Patience":
+        """25 s are 18, 2 and 5; a short time is mostly the requests', and the others share what is left.
+
+        A delay comes out of the requests' time, and is half of the whole at most.
+        """
+        whole, lifespan = config.timeout_graceful_shutdown, config.timeout_lifespan_shutdown
         kept = _CANCELLING + lifespan
-        requests = max(given - kept, given * _SHARE)
-        share = min((max(given, _LEAST) - requests) / kept, 1.0)
-        return cls(requests=requests, cancelling=_CANCELLING * share, lifespan=lifespan * share)
+        served = max(whole - kept, whole * _SHARE)
+        delay = min(_delay(config, environ), longest_delay(config))
+        share = min((max(whole, _LEAST) - served) / kept, 1.0)
+        cancelling, lifespan = _CANCELLING * share, lifespan * share
+        return cls(delay=delay, requests=served - delay, cancelling=cancelling, lifespan=lifespan)
 
     @classmethod
     def short_for_requests(cls, config: Config) -> "Patience":
-        """The time given is the requests' alone, and they get their share of it."""
-        requests = config.timeout_graceful_shutdown * _SHARE
-        return cls(requests=requests, cancelling=_CANCELLING, lifespan=config.timeout_lifespan_shutdown)
+        """The time given is the requests' alone, and they get their share of it. Nobody serves on."""
+        requests, lifespan = config.timeout_graceful_shutdown * _SHARE, config.timeout_lifespan_shutdown
+        return cls(delay=0.0, requests=requests, cancelling=_CANCELLING, lifespan=lifespan)
 
     @property
     def whole(self) -> float:
         """All of it."""
-        return self.requests + self.cancelling + self.lifespan
+        return self.delay + self.requests + self.cancelling + self.lifespan
 
     @property
     def closing(self) -> float:
@@ -56,3 +66,14 @@ class Patience:
     def longest(self) -> float:
         """After this the loop must be held by something."""
         return self.whole + _MARGIN
+
+
+def longest_delay(config: Config) -> float:
+    """Whatever is asked for, those who came meanwhile have their time too."""
+    return config.timeout_graceful_shutdown * _LONGEST_DELAY
+
+
+def _delay(config: Config, environ: Mapping[str, str]) -> float:
+    if config.drain_delay is not None:
+        return config.drain_delay
+    return _HEARSAY if environ.get(_KUBERNETES) else 0.0

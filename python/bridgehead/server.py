@@ -113,6 +113,11 @@ class Server:
         self._force_exit = value
         self._wake()
 
+    @property
+    def ready(self) -> bool:
+        """Whether clients are to be sent here: from the start to the first word of the end."""
+        return self.started and not self.should_exit
+
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve on a loop of its own, until told to stop. Also on a thread that is not the main one."""
         if _a_loop_runs():
@@ -229,7 +234,7 @@ class Server:
 
     def _patience(self) -> Patience:
         """How long the end may take."""
-        return Patience.of(self.config)
+        return Patience.of(self.config, os.environ)
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

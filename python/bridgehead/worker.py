@@ -149,7 +149,12 @@ class Worker:
         self._requests.hurry()
 
     async def end(self, patience: Patience) -> None:
-        """Let requests finish, then cancel them, then close what is left."""
+        """Serve on for the delay, let requests finish, then cancel them, then close what is left."""
+        if patience.delay > 0.0:
+            self._ending.set()
+            self._network.last_call()
+            log.last_call(patience.delay)
+            await self._requests.is_over(patience.delay, hurries=True)
         self.drain()
         if not await self._requests.is_over(patience.requests, hurries=True):
             if cancelled := self._network.cancel():

@@ -153,6 +153,13 @@ async def count_an_upload_after_the_bell(scope: Scope, receive: Receive, send: S
     await answer_json(send, {"size": size, "largest": largest})
 
 
+@routes.at("ready")
+async def is_ready(scope: Scope, receive: Receive, send: Send) -> None:
+    """What a balancer asks: 503 once the worker has been told to end."""
+    ends = scope["extensions"]["bridgehead.shutdown"]["is_set"]()
+    await answer(send, status=503 if ends else 200)
+
+
 @routes.at("collect")
 async def collect_messages(scope: Scope, receive: Receive, send: Send) -> None:
     """Reads to the end of the body or of the client, and leaves a note of how it went."""

@@ -122,7 +122,8 @@ class Server:
         inherited = {
             name: value
             for name, value in os.environ.items()
-            if not name.startswith(("BRIDGEHEAD_", "UVICORN_", "PYTEST_")) and name != "PORT"
+            if not name.startswith(("BRIDGEHEAD_", "UVICORN_", "PYTEST_"))
+            and name not in ("PORT", "KUBERNETES_SERVICE_HOST")
         }
         self._environment = {**inherited, "PYTHONUNBUFFERED": "1", **(env or {})}
         self._cwd = cwd

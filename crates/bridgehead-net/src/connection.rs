@@ -58,6 +58,8 @@ pub(crate) struct Line {
     // Whether the client gets time to read what it was told last.
     lingers: AtomicBool,
     draining: AtomicBool,
+    // Whether the worker is about to: an answer is then the connection's last.
+    last_call: AtomicBool,
     pub(crate) app: Arc<dyn App>,
     pub(crate) config: Arc<Config>,
     crowd: crate::crowd::Crowd,
@@ -134,6 +136,10 @@ pub(crate) async fn serve(line: &Arc<Line>, worker: &Worker) -> Left {
                 return Left::Ended;
             }
             Event::Stage(Stage::Aborting) => return Left::Gone,
+            Event::Stage(Stage::LastCall) => {
+                drain = Drain::Warned;
+                line.last_call.store(true, Ordering::Relaxed);
+            }
             Event::Stage(_) => {
                 drain = Drain::Asked;
                 line.draining.store(true, Ordering::Relaxed);
@@ -163,6 +169,7 @@ impl Line {
             inspector: Arc::new(Inspector::new(worker.config.bounds.head)),
             lingers: AtomicBool::new(false),
             draining: AtomicBool::new(false),
+            last_call: AtomicBool::new(worker.watch.is_past(Stage::LastCall)),
             app: Arc::clone(&worker.app),
             config: Arc::clone(&worker.config),
             crowd: worker.crowd.clone(),
@@ -207,6 +214,11 @@ impl Line {
     /// What the client was told last closes the connection, and may reach it before what it sends.
     pub(crate) fn will_linger(&self) {
         self.lingers.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether an answer that begins now is to be the connection's last.
+    pub(crate) fn is_last_call(&self) -> bool {
+        self.last_call.load(Ordering::Relaxed)
     }
 
     /// The connection's time belongs to a request from here on.

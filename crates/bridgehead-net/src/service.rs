@@ -178,7 +178,8 @@ async fn reply(
     let answer = std::future::poll_fn(|cx| client.poll_answer(cx)).await;
     // What a client sends behind a handshake that was not accepted is neither a request nor a frame.
     let closes = client.leaves_unread() || upgrade.is_some();
-    if closes || ends_connection(&answer) {
+    let last = closes || line.is_last_call();
+    if last || ends_connection(&answer) {
         client.closes();
     }
     let mut response = match answer {
@@ -206,6 +207,8 @@ async fn reply(
     };
     if closes {
         line.will_linger();
+    }
+    if last {
         // hyper would close without a word.
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }

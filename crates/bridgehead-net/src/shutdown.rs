@@ -11,6 +11,8 @@ use tokio::sync::{mpsc, watch};
 pub enum Stage {
     /// Requests are accepted.
     Serving,
+    /// So they are still, while word of the end goes round; each answer closes its connection.
+    LastCall,
     /// What waits in the backlog is answered, idle connections are closed, running requests finish.
     Draining,
     /// Nothing is waited for.
@@ -65,12 +67,19 @@ impl Watch {
         // An error means that the signal's owner is gone: the worker is over.
         self.stage.wait_for(|current| *current >= stage).await.map_or(Stage::Aborting, |reached| *reached)
     }
+
+    /// Whether the worker is there already.
+    pub(crate) fn is_past(&self, stage: Stage) -> bool {
+        *self.stage.borrow() >= stage
+    }
 }
 
 /// How far a connection has heard of its worker's draining.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Drain {
     Unasked,
+    /// Its next answer is its last.
+    Warned,
     /// It has a moment for what is on its way.
     Asked,
     /// hyper knows.
@@ -80,7 +89,11 @@ pub(crate) enum Drain {
 impl Drain {
     /// The stage that is waited for.
     pub(crate) fn next_stage(self) -> Stage {
-        if self == Self::Unasked { Stage::Draining } else { Stage::Aborting }
+        match self {
+            Self::Unasked => Stage::LastCall,
+            Self::Warned => Stage::Draining,
+            Self::Asked | Self::Begun => Stage::Aborting,
+        }
     }
 }
 

@@ -80,7 +80,7 @@ where
             biased;
             stage = watch.reached(awaited) => match stage {
                 Stage::Aborting => return,
-                Stage::Serving | Stage::Draining => {
+                Stage::Serving | Stage::LastCall | Stage::Draining => {
                     awaited = Stage::Aborting;
                     session.end.end(Ending::new(SERVICE_RESTART, "the server stops"));
                 }

@@ -194,6 +194,11 @@ impl Server {
         self.turner.as_ref().map(|turner| turner.clone_ref(py))
     }
 
+    /// Goes on serving; each answer of HTTP/1 closes its connection.
+    fn last_call(&self) {
+        self.advance(Stage::LastCall);
+    }
+
     /// Lets nobody in any more but those who wait; running requests finish.
     fn drain(&self) {
         self.advance(Stage::Draining);

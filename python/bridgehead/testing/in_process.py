@@ -43,6 +43,8 @@ class ServerProcess(Served):
             options["port"] = 0
         # A line for each request of a load is not what a test reads.
         options.setdefault("access_log", False)
+        # Under Kubernetes, as tests are run by some, it would serve on for a while.
+        options.setdefault("drain_delay", 0)
         self._command = [sys.executable, "-m", "bridgehead", target, *flags_of(options)]
         self._environment = _inherited() | {"PYTHONUNBUFFERED": "1"} | dict(env or {})
         self._cwd = cwd

@@ -26,7 +26,7 @@ class ServerThread(Served):
     def __init__(self, app: Any, *, allow: Sequence[str] = (), **options: Any) -> None:
         super().__init__(allow=tuple(allow))
         self._app = app
-        self._options = {"port": 0, "access_log": False} | options
+        self._options = {"port": 0, "access_log": False, "drain_delay": 0} | options
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="bridgehead-testing", daemon=True)
         self._hearing = _Hearing(self.logs)

@@ -51,6 +51,28 @@ async fn a_busy_connection_gets_its_answer_and_is_told_that_it_is_the_last() {
 }
 
 #[tokio::test]
+async fn at_the_last_call_clients_are_let_in_and_each_answer_ends_its_connection() {
+    let mut site = Site::open(plain(LONG));
+    let (mut kept, asked) = site.ask(GET).await;
+    assert_eq!(asked.half.finish(head(200, &[]), Bytes::from("before")), Room::Free);
+    assert!(!kept.answer().await.closes());
+    let (mut busy, running) = site.ask(GET).await;
+    site.advance(Stage::LastCall);
+    let (mut late, new) = site.ask(GET).await;
+    kept.send(GET).await;
+    let again = site.next().await;
+    for (client, asked) in [(&mut kept, again), (&mut busy, running), (&mut late, new)] {
+        assert_eq!(asked.half.finish(head(200, &[]), Bytes::from("last")), Room::Free);
+        let answer = client.answer().await;
+        assert_eq!((answer.body.as_slice(), answer.closes()), (b"last".as_slice(), true));
+        client.assert_closed().await;
+    }
+    assert!(!site.served.is_finished());
+    site.advance(Stage::Draining);
+    within(&mut site.served).await.expect("it ends with its last connection");
+}
+
+#[tokio::test]
 async fn a_stream_that_has_begun_is_finished() {
     let mut site = Site::open(plain(LONG));
     let (mut client, asked) = site.ask(GET).await;
@@ -189,7 +211,7 @@ async fn nobody_is_let_in_any_more() {
 
 #[tokio::test]
 async fn aborting_ends_every_connection_and_tells_every_application() {
-    for before in [Stage::Serving, Stage::Draining] {
+    for before in [Stage::Serving, Stage::LastCall, Stage::Draining] {
         let mut site = Site::open(plain(LONG));
         let (mut busy, asked) = site.ask(GET).await;
         assert_eq!(asked.half.watch(TOKEN), Reception::Nothing);
