@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from bridgehead.command_line import WORDS
+from bridgehead.compat import UVICORN
 from bridgehead.config import OPTIONS, Config
 from bridgehead.discovery import FILES
 from bridgehead.load.command import COMPARE
@@ -79,6 +80,14 @@ def test_the_limits_page_has_uvicorns_own_defaults() -> None:
         if option.name not in {"app_dir", "log_level", "env_file"}:
             known = option.name in theirs
             assert row[2] == (shown(option, theirs[option.name]) if known else "no such option"), option.name
+
+
+def test_the_limits_page_has_what_compat_makes_of_the_defaults() -> None:
+    options = [option for option in OPTIONS if option.name in UVICORN]
+    due = [
+        [f"`{option.flags}`", option.shown_default, shown(option, UVICORN[option.name])] for option in options
+    ]
+    assert list(rows("docs/limits.md", "As in uvicorn")) == due
 
 
 def shown(option: Option, value: object) -> str:

@@ -7,6 +7,7 @@ Those of clients are enforced by Rust, which reads them off a `Config`; 0 is non
 
 from dataclasses import dataclass
 
+from bridgehead import compat
 from bridgehead.options import Shape, maybe, option, switch, whole
 from bridgehead.quantities import Bytes, seconds, size, some
 from bridgehead.websocket_options import WebSocketOptions
@@ -179,4 +180,12 @@ class Bounds(WebSocketOptions):
         group="Limits",
         help="bytes a second, at least, of a client that has been waited for longer than 5 s; 0: any",
         differs=_NEW + ", and waits for ever",
+    )
+    compat: str | None = option(
+        None,
+        read=compat.read,
+        metavar="uvicorn",
+        group="Limits",
+        help="uvicorn: defaults and limits as it has them, see docs/limits.md; what is given outranks them",
+        differs=_NEW,
     )

@@ -15,6 +15,7 @@ from typing import Any
 
 from bridgehead import address, forwarded, levels
 from bridgehead.access_format import read as read_access_format
+from bridgehead.compat import heeding
 from bridgehead.encryption import Encryption
 from bridgehead.errors import StartError
 from bridgehead.forwarded import read as read_trusted
@@ -377,5 +378,6 @@ class Config(Encryption):
         return (*secured, *map(address.parse_address, self.insecure_bind))
 
 
+Config.__init__ = heeding(Config.__init__)  # type: ignore[method-assign]
 OPTIONS: tuple[Option, ...] = tuple(sorted(options_of(Config), key=lambda each: _GROUPS.index(each.group)))
 _BY_NAME = {each.name: each for each in OPTIONS}

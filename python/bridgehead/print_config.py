@@ -8,6 +8,7 @@ Invariant: what `as_file` prints, read by `--config` from anywhere, makes the sa
 import os
 from collections.abc import Iterator
 
+from bridgehead.compat import defaults
 from bridgehead.config import OPTIONS
 from bridgehead.options import Option
 from bridgehead.settings import Settings
@@ -69,5 +70,9 @@ def _shown(settings: Settings, option: Option) -> str:
 
 
 def _origin(settings: Settings, option: Option) -> str:
-    given = settings.resolved.origins.get(option.name)
-    return "default" if given is None else given.source
+    origins, config = settings.resolved.origins, settings.config
+    if option.name in origins:
+        return origins[option.name].source
+    if option.name in defaults(config.compat):
+        return f"{origins['compat'].source} {config.compat}"
+    return "default"
