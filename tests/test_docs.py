@@ -107,7 +107,15 @@ def test_a_bound_of_the_limits_page_is_the_constant_in_the_code(row: list[str]) 
 
 def test_the_threats_of_the_limits_page_have_the_options_and_the_words_of_the_code() -> None:
     refusals = text_of(ROOT / "crates" / "bridgehead-net" / "src" / "refusal.rs")
-    for threat, limit, default, _, said in rows("docs/limits.md", "Threats"):
+    counted = refusals + text_of(ROOT / "crates" / "bridgehead-net" / "src" / "tally.rs")
+    names = set(re.findall(r'=> "([a-z0-9_]+)"', counted))
+    section = text_of(ROOT / "docs" / "limits.md").split("\n## Threats\n")[1].split("\n## ")[0]
+    assert (
+        set(re.findall(r"`([a-z0-9]+(?:_[a-z0-9]+)+|silence|flood|crowd|shortage|overloaded)`", section))
+        == names
+    )
+    for threat, limit, default, _, said, counter in rows("docs/limits.md", "Threats"):
+        assert counter == "–" or counter.strip("`") in names, threat
         flag, differs = unmarked(limit)
         if flag == "–":
             assert default == "always", threat

@@ -8,7 +8,7 @@ Invariant: each sentence is one record of `bridgehead.error`.
 import logging
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from bridgehead import log_config, loggers, logging_config
@@ -95,6 +95,13 @@ def stopping() -> None:
 def last_call(seconds: float) -> None:
     """The drain delay begins."""
     _say("Clients are let in for %g s more, and each answer closes its connection.", seconds)
+
+
+def counted(counts: Mapping[str, int]) -> None:
+    """What clients were denied from the first to the last, if anything."""
+    if counts:
+        words = ", ".join(f"{name} {count}" for name, count in sorted(counts.items()))
+        logger().debug("Clients were refused, cut off or kept waiting: %s.", words)
 
 
 def shutdown_begins() -> None:

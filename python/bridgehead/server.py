@@ -6,15 +6,14 @@ Invariant: however `serve()` is left, nothing that it started is left behind.
 """
 
 import asyncio
-import inspect
 import os
 import signal
 import socket
 import threading
-from collections.abc import Callable, Coroutine, Generator, Sequence
+from collections.abc import Coroutine, Generator, Sequence
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any, NoReturn, ParamSpec
+from typing import Any, NoReturn
 
 from bridgehead import forks, log, signal_wake
 from bridgehead.certificates import Keeper
@@ -23,12 +22,11 @@ from bridgehead.lifespan import Lifespan
 from bridgehead.loops import OwnLoop
 from bridgehead.patience import Patience
 from bridgehead.server_config import Config
+from bridgehead.signature import with_the_options
 from bridgehead.sockets import Bound, adopt, bind
 from bridgehead.taken_signals import Taken
 from bridgehead.task_trial import choose
 from bridgehead.worker import Place, Worker
-
-P = ParamSpec("P")
 
 HANDLED_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -86,6 +84,7 @@ class Server:
         self._starting: asyncio.Task[None] | None = None
         self._told_before = False  # when `serve` began
         self._worker: Worker | None = None
+        self._counts: dict[str, int] = {}  # of a worker that is over
         self._bound: list[Bound] = []
         self._recall: int | None = None
         self._keeper: Keeper | None = None
@@ -117,6 +116,10 @@ class Server:
     def ready(self) -> bool:
         """Whether clients are to be sent here: from the start to the first word of the end."""
         return self.started and not self.should_exit
+
+    def counts(self) -> dict[str, int]:
+        """How often clients were refused, cut off or kept waiting so far, by reason; see docs/limits.md."""
+        return self._counts if self._worker is None else self._worker.counts()
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve on a loop of its own, until told to stop. Also on a thread that is not the main one."""
@@ -224,6 +227,7 @@ class Server:
             if self.force_exit:
                 self._worker.hurry()
             await self._worker.end(patience)
+            self._counts = self._worker.counts()
             self._worker = None
         if self.force_exit:
             self.lifespan.abandon()
@@ -349,6 +353,7 @@ class Server:
             self._keeper = None
         if self._worker is not None:
             self._worker.kill()
+            self._counts = self._worker.counts()
             self._worker = None
         if hasattr(self, "lifespan"):
             self.lifespan.abandon()
@@ -374,17 +379,7 @@ def _a_loop_runs() -> bool:
     return True
 
 
-def _with_the_options(_: Callable[P, Config]) -> Callable[[Callable[..., None]], Callable[P, None]]:
-    """A function that takes what `Config` takes, for type checkers and for readers of its signature."""
-
-    def typed(function: Callable[..., None]) -> Callable[P, None]:
-        function.__signature__ = inspect.signature(Config).replace(return_annotation=None)  # type: ignore[attr-defined]
-        return function
-
-    return typed
-
-
-@_with_the_options(Config)
+@with_the_options(Config)
 def run(*app: Any, **options: Any) -> None:
     """Serve an application until told to stop: `run(app, port=8000)`, `run("main:app")`.
 

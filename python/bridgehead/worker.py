@@ -130,6 +130,10 @@ class Worker:
         """How many requests have not returned yet."""
         return self._network.running
 
+    def counts(self) -> dict[str, int]:
+        """How often clients were refused, cut off or kept waiting, by reason. Also when all is over."""
+        return self._network.counts
+
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
         """The loop it serves on."""
@@ -182,6 +186,7 @@ class Worker:
         if self._selector is not None:
             self._selector.detach(self._loop)
         self._network.close()
+        log.counted(self._network.counts)
         self._closed.set()
 
     def _host(self, application: Application, context: contextvars.Context, *, ours: bool) -> Host:

@@ -24,6 +24,7 @@ use crate::peer::Peer;
 use crate::redirect::Redirect;
 use crate::shutdown::{self, Stage, Watch};
 use crate::socket::Socket;
+use crate::tally::Hardship;
 
 /// EMFILE clears only when a connection ends, so wait instead of spinning.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -139,6 +140,7 @@ impl Shortage {
         match accepted {
             Ok(client) => take_in(client, listener, &self.worker),
             Err(error) if is_shortage(&error) => {
+                self.worker.config.tally.met(Hardship::Shortage);
                 self.say(|| format!("clients wait, since no connection can be accepted: {error}"));
                 self.worker.executor.sleep(PAUSE).await;
             }
@@ -149,6 +151,7 @@ impl Shortage {
 
     /// Until there is room for a client.
     async fn wait(&mut self) {
+        self.worker.config.tally.met(Hardship::Crowd);
         let limit = self.worker.crowd.limit().unwrap_or_default();
         self.say(|| format!("clients wait, since as many connections are open as may be: {limit}"));
         self.worker.crowd.vacancy().await;

@@ -3,6 +3,7 @@
 //! Defaults live in `python/bridgehead/config.py`, once.
 
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
@@ -12,6 +13,7 @@ use crate::admission::AdmissionLimits;
 use crate::forwarded::Proxies;
 use crate::pace::PaceLimits;
 use crate::request_id::RequestIds;
+use crate::tally::Tally;
 
 /// Settings of one worker's network side.
 #[derive(Debug)]
@@ -30,6 +32,8 @@ pub struct Config {
     pub access_log: Option<AccessLog>,
     /// Whether whoever answers requests hears of those that were refused.
     pub refusals: Refusals,
+    /// Counts what clients were denied.
+    pub tally: Arc<Tally>,
     /// Whether it hears of connections.
     pub connections: Connections,
     /// Whose word is taken for who a client is, if anybody's.

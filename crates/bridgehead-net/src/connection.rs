@@ -22,16 +22,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-use http::{StatusCode, request};
+use http::request;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 
 use crate::accept::{Worker, driver_turn};
-use crate::access::Record;
-use crate::app::{App, Report};
+use crate::app::App;
 use crate::client::{Left, Successor};
 use crate::client_half::{Encore, Witness};
-use crate::config::{Config, Http2, Refusals};
+use crate::config::{Config, Http2};
 use crate::departure::Departure;
 use crate::exchange::After;
 use crate::executor::Executor;
@@ -39,11 +38,11 @@ use crate::farewell;
 use crate::http1;
 use crate::inspector::{Inspector, Standing};
 use crate::peer::Peer;
-use crate::refusal::{self, Refusal};
-use crate::request_id::Trace;
+use crate::refusal::Refusal;
 use crate::service;
 use crate::shutdown::{Drain, Stage};
 use crate::socket::{Io, Socket};
+use crate::tally::Hardship;
 use crate::timers::{Sleep, poll_deadline};
 use crate::turn::Turn;
 
@@ -92,6 +91,8 @@ enum Event {
     Last,
     /// The socket is broken, or its time is up.
     Over,
+    /// Nothing came at all.
+    Silence,
     /// Nothing comes of what the client has sent, or began to send.
     Refused(Refusal),
     /// The worker drains, and only the rest of a body that nobody reads is left.
@@ -145,6 +146,10 @@ pub(crate) async fn serve(line: &Arc<Line>, worker: &Worker) -> Left {
                 line.draining.store(true, Ordering::Relaxed);
             }
             Event::Over | Event::Unread => return Left::Ended,
+            Event::Silence => {
+                worker.config.tally.met(Hardship::Silence);
+                return Left::Ended;
+            }
             // Half a head is no request: hyper would wait for the rest of it.
             Event::Last if line.is_fresh() => return Left::Ended,
             Event::Last => {
@@ -183,28 +188,6 @@ impl Line {
         self.inspector.has_more()
     }
 
-    /// hyper answers a head that it cannot read, and no request comes of it: it is told of here.
-    fn record_refusal(&self, ended: hyper::Result<()>) {
-        let Err(error) = ended else { return };
-        let Some(status) = refusal::status_of(&error) else { return };
-        self.will_linger();
-        self.record(status, || format!("{}: {error}", status.canonical_reason().unwrap_or_default()));
-    }
-
-    /// Says to the client why nothing comes of its head.
-    async fn refuse(&self, refusal: Refusal, executor: &Executor) {
-        self.record(refusal.status(), || refusal.text().to_owned());
-        self.will_linger();
-        farewell::say(refusal, &self.socket, &self.config, executor).await;
-    }
-
-    fn record(&self, status: StatusCode, reason: impl FnOnce() -> String) {
-        self.tell_refusal(&self.peer, reason, None);
-        if let Some(log) = &self.config.access_log {
-            log.write(&Record::unread(status), &self.peer, None, &*self.app);
-        }
-    }
-
     /// Whether the client gets time to read what it was told, while what it sends is thrown away.
     pub(crate) fn leaves_something_unread(&self) -> bool {
         let knows = self.lingers.load(Ordering::Relaxed) || self.inspector.standing() == Standing::InBody;
@@ -237,22 +220,6 @@ impl Line {
         let proxies = self.config.proxies.as_ref().filter(|_| self.trusted);
         let seen = proxies.and_then(|proxies| proxies.see_through(&self.peer, &head.headers));
         seen.map_or_else(|| Arc::clone(&self.peer), Arc::new)
-    }
-
-    /// Says to who wants to know why a request did not reach the application.
-    pub(crate) fn tell_refusal(
-        &self,
-        peer: &Peer,
-        reason: impl FnOnce() -> String,
-        trace: Option<&Arc<Trace>>,
-    ) {
-        if self.config.refusals == Refusals::Reported {
-            self.app.report(Report::Refused {
-                client: peer.client.escaped(),
-                reason: reason(),
-                trace: trace.cloned(),
-            });
-        }
     }
 
     /// Waits until the application is through with the answer before: no two requests of a connection run at once.
@@ -347,7 +314,7 @@ impl Line {
             Phase::Head(since) => {
                 (config.bounds.head_time.map(|time| since + time), Event::Refused(Refusal::SlowHead))
             }
-            Phase::Fresh(since) => (config.bounds.first_byte.map(|time| since + time), Event::Over),
+            Phase::Fresh(since) => (config.bounds.first_byte.map(|time| since + time), Event::Silence),
             Phase::Rest | Phase::Busy(_) | Phase::Encore(_) | Phase::Closing => (None, Event::Over),
             Phase::Idle(since) => (Some(since + self.crowd.keep_alive(config.keep_alive)), Event::Over),
         };
@@ -364,6 +331,7 @@ impl Line {
                 break;
             }
         }
+        self.config.tally.met(Hardship::SlowReader);
         self.socket.close_will_reset();
         Poll::Ready(Event::Over)
     }

@@ -25,6 +25,7 @@ use crate::peer::{Peer, Scheme};
 use crate::session::{Session, Wire, polled};
 use crate::shutdown::Stage;
 use crate::socket::{Sight, Socket};
+use crate::tally::Hardship;
 
 /// For a whole handshake, from the moment the client was let in.
 const TIME: Duration = Duration::from_secs(10);
@@ -77,6 +78,7 @@ pub(crate) async fn run(mut socket: Socket, peer: Peer, door: Doorway, worker: W
 }
 
 fn tell(error: &io::Error, peer: &Peer, worker: &Worker) {
+    worker.config.tally.met(Hardship::NoHandshake);
     if worker.config.refusals == Refusals::Reported {
         let reason = format!("no handshake came of it: {error}");
         worker.app.report(Report::Refused { client: peer.client.escaped(), reason, trace: None });

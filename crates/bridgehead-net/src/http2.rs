@@ -29,7 +29,9 @@ use crate::admission::{Admission, AdmissionLimits};
 use crate::config::Config;
 use crate::connection::Line;
 use crate::farewell;
+use crate::refusal::Refusal;
 use crate::shutdown::{Stage, Watch};
+use crate::tally::Hardship;
 use crate::timers::{Sleep, poll_deadline};
 use crate::traffic::{Look, Traffic, Wire};
 use crate::{stream, stream_head};
@@ -195,7 +197,10 @@ impl Session {
                     self.leave_gracefully(&mut connection);
                 }
                 Event::Leave(leave) => self.leave(leave, &mut connection),
-                Event::Stalled => return self.line.socket.close_will_reset(),
+                Event::Stalled => {
+                    self.worker.config.tally.met(Hardship::SlowReader);
+                    return self.line.socket.close_will_reset();
+                }
                 Event::Failed(error) => {
                     self.tell(&error);
                     break;
@@ -230,10 +235,12 @@ impl Session {
             Leave::Asked => return self.leave_gracefully(connection),
             Leave::Idle => Reason::NO_ERROR,
             Leave::Flood => {
+                self.worker.config.tally.met(Hardship::Flood);
                 self.complain("a flood of frames that are no requests, or of requests that are broken off");
                 Reason::ENHANCE_YOUR_CALM
             }
             Leave::SlowHead => {
+                self.worker.config.tally.refused(Refusal::SlowHead);
                 self.complain("Request Timeout: the request's head took too long");
                 Reason::ENHANCE_YOUR_CALM
             }
@@ -245,6 +252,7 @@ impl Session {
     /// `h2` has said to the client why.
     fn tell(&self, error: &h2::Error) {
         if error.is_library() && error.is_go_away() {
+            self.worker.config.tally.met(Hardship::BadFrames);
             self.complain(&format!("Bad Request: {error}"));
         }
     }

@@ -127,6 +127,43 @@ impl Refusal {
         }
     }
 
+    /// By which it is counted.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::NoHost => "no_host",
+            Self::TwoHosts => "two_hosts",
+            Self::BadHost => "bad_host",
+            Self::BadTarget => "bad_target",
+            Self::LongTarget => "long_target",
+            Self::BadMethod => "bad_method",
+            Self::BadRequestLine => "bad_request_line",
+            Self::UnknownVersion => "unknown_version",
+            Self::Preface => "http2_off",
+            Self::BareLineFeed => "bare_line_feed",
+            Self::FoldedLine => "folded_line",
+            Self::LargeHead => "large_head",
+            Self::SlowHead => "slow_head",
+            Self::BadLength => "bad_length",
+            Self::TwoFramings => "two_framings",
+            Self::BadCoding => "bad_coding",
+            Self::UnknownCoding => "unknown_coding",
+            Self::BadBody => "bad_body",
+            Self::LargeBody => "large_body",
+            Self::SlowBody => "slow_body",
+            Self::UnknownExpectation => "unknown_expectation",
+            Self::BadUpgrade => "bad_upgrade",
+            Self::UnknownWebSocket => "unknown_websocket",
+            Self::BadWebSocketKey => "bad_websocket_key",
+            Self::BadSubprotocol => "bad_subprotocol",
+            Self::EarlyFrames => "early_frames",
+            Self::Overloaded => "overloaded",
+            Self::QueueFull => "queue_full",
+            Self::QueuedTooLong => "queued_too_long",
+            Self::SlowAnswer => "slow_answer",
+            Self::ApplicationFailed => "application_failed",
+        }
+    }
+
     /// Whether what follows on the connection can still be trusted.
     pub(crate) fn keeps_connection(self) -> bool {
         self.is_overload() || matches!(self, Self::SlowAnswer | Self::ApplicationFailed)

@@ -277,9 +277,7 @@ fn refuse(refusal: Refusal, line: &Line, config: &Config, mut turn: Turn) -> Res
     if !refusal.keeps_connection() {
         line.will_linger();
     }
-    if refusal != Refusal::ApplicationFailed {
-        turn.refused(refusal.text());
-    }
+    turn.refused(refusal);
     let mut response = refusal.response();
     complete(&mut response, config, &mut turn);
     response.map(|text| AnswerBody::whole(Bytes::from_static(text.as_bytes()), turn))

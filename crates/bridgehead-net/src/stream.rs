@@ -250,9 +250,7 @@ impl Stream {
         respond: &mut SendResponse<Bytes>,
         mut turn: Turn,
     ) -> Result<Option<Encore>, Left> {
-        if refusal != Refusal::ApplicationFailed {
-            turn.refused(refusal.text());
-        }
+        turn.refused(refusal);
         let mut response = refusal.response();
         self.complete(&mut response, &mut turn);
         let (head, text) = response.into_parts();

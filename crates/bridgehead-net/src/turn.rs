@@ -12,6 +12,7 @@ use crate::access::Record;
 use crate::client_half::{Encore, Witness};
 use crate::connection::{Line, Phase};
 use crate::peer::Peer;
+use crate::refusal::Refusal;
 use crate::request_id::Trace;
 
 /// One request's time on the connection; dropping it makes the connection idle and writes the access line.
@@ -84,9 +85,13 @@ impl Turn {
         }
     }
 
-    /// It does not reach the application, for this reason.
-    pub(crate) fn refused(&self, reason: &str) {
-        self.line.tell_refusal(&self.peer, || reason.to_owned(), self.trace.as_ref());
+    /// It does not reach the application, or gets no answer of it, for this reason.
+    pub(crate) fn refused(&self, refusal: Refusal) {
+        self.line.config.tally.refused(refusal);
+        // What the application raised is in the log.
+        if refusal != Refusal::ApplicationFailed {
+            self.line.tell_refusal(&self.peer, || refusal.text().to_owned(), self.trace.as_ref());
+        }
     }
 
     pub(crate) fn wrote(&mut self, bytes: usize) {

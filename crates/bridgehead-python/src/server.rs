@@ -2,13 +2,14 @@
 //!
 //! Orchestration (lifespan, deadlines, what is said) is `worker.py`'s; each method here is one step of it.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bridgehead_net::{Config, Http2, Known, Listener, LogPipe, Network, Ownership, Stage};
+use bridgehead_net::{Config, Http2, Known, Listener, LogPipe, Network, Ownership, Stage, Tally};
 use http::{HeaderName, HeaderValue};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -115,6 +116,7 @@ pub(crate) struct Server {
     turner: Option<Py<Turner>>,
     fallback: Option<String>,
     log: Option<Arc<LogPipe>>,
+    tally: Arc<Tally>,
 }
 
 impl Server {
@@ -132,7 +134,8 @@ impl Server {
     fn new(py: Python<'_>, host: Host, options: Options) -> PyResult<Self> {
         let wiring = options.logs.wire(&options.root_path)?;
         let log = wiring.pipe.clone();
-        let Started { network, inbox, presence, reach } = start(py, &options, wiring)?;
+        let tally = Arc::<Tally>::default();
+        let Started { network, inbox, presence, reach } = start(py, &options, wiring, Arc::clone(&tally))?;
         let event_loop = host.event_loop.bind(py);
         let (mut fused, mut nested, mut fallback) = (None, None, None);
         match reach {
@@ -179,7 +182,7 @@ impl Server {
         }
         let turner =
             fused.map(|fused| Py::new(py, Turner::new(py, bridge.clone_ref(py), fused)?)).transpose()?;
-        Ok(Self { bridge, network: Mutex::new(Some(network)), turner, fallback, log })
+        Ok(Self { bridge, network: Mutex::new(Some(network)), turner, fallback, log, tally })
     }
 
     /// Why the network has a thread of its own though the loop's was asked for.
@@ -218,6 +221,12 @@ impl Server {
     #[getter]
     fn running(&self) -> usize {
         self.bridge.get().running()
+    }
+
+    /// How often clients were refused, cut off or kept waiting, by reason. Also when all is over.
+    #[getter]
+    fn counts(&self) -> BTreeMap<&'static str, u64> {
+        self.tally.counts()
     }
 
     /// Ends what is left; the server is of no use afterwards.
@@ -261,14 +270,14 @@ fn stepper(
     Ok(Box::new(RequestTask { driver, tasks, listener: trace.map(Arc::new) }))
 }
 
-fn start(py: Python<'_>, options: &Options, logs: Wiring) -> PyResult<Started> {
-    let config = config(options, logs)?;
+fn start(py: Python<'_>, options: &Options, logs: Wiring, tally: Arc<Tally>) -> PyResult<Started> {
+    let config = config(options, logs, tally)?;
     let listeners =
         options.listeners.iter().map(|&listener| listen(listener, options)).collect::<PyResult<_>>()?;
     network::start(py, &options.runtime, config, listeners)
 }
 
-fn config(options: &Options, logs: Wiring) -> PyResult<Config> {
+fn config(options: &Options, logs: Wiring, tally: Arc<Tally>) -> PyResult<Config> {
     Ok(Config {
         keep_alive: Duration::try_from_secs_f64(options.keep_alive)?,
         http2: if options.http2 { Http2::Spoken } else { Http2::Off },
@@ -277,6 +286,7 @@ fn config(options: &Options, logs: Wiring) -> PyResult<Config> {
         default_headers: default_headers(&options.default_headers)?,
         access_log: logs.access_log,
         refusals: logs.refusals,
+        tally,
         connections: logs.connections,
         proxies: options.proxies.as_ref().map(Proxies::read),
         request_ids: logs.request_ids,

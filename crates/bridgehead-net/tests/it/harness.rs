@@ -76,6 +76,7 @@ pub(crate) fn plain(keep_alive: Duration) -> Config {
         default_headers: Vec::new(),
         access_log: None,
         refusals: Refusals::Silent,
+        tally: Arc::default(),
         connections: Connections::Silent,
         proxies: None,
         request_ids: None,

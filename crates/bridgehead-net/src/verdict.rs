@@ -1,0 +1,60 @@
+//! What is said of a connection that sends what nobody answers: to its client, to the log, to who counts.
+//!
+//! Not the judging, which `guard` and `service` do, nor what becomes of the connection.
+
+use std::sync::Arc;
+
+use http::StatusCode;
+
+use crate::access::Record;
+use crate::app::Report;
+use crate::config::Refusals;
+use crate::connection::Line;
+use crate::executor::Executor;
+use crate::farewell;
+use crate::peer::Peer;
+use crate::refusal::{self, Refusal};
+use crate::request_id::Trace;
+use crate::tally::Hardship;
+
+impl Line {
+    /// hyper answers a head that it cannot read, and no request comes of it: it is told of here.
+    pub(crate) fn record_refusal(&self, ended: hyper::Result<()>) {
+        let Err(error) = ended else { return };
+        let Some(status) = refusal::status_of(&error) else { return };
+        self.will_linger();
+        self.config.tally.met(Hardship::UnreadableHead);
+        self.record(status, || format!("{}: {error}", status.canonical_reason().unwrap_or_default()));
+    }
+
+    /// Says to the client why nothing comes of its head.
+    pub(crate) async fn refuse(&self, refusal: Refusal, executor: &Executor) {
+        self.config.tally.refused(refusal);
+        self.record(refusal.status(), || refusal.text().to_owned());
+        self.will_linger();
+        farewell::say(refusal, &self.socket, &self.config, executor).await;
+    }
+
+    fn record(&self, status: StatusCode, reason: impl FnOnce() -> String) {
+        self.tell_refusal(&self.peer, reason, None);
+        if let Some(log) = &self.config.access_log {
+            log.write(&Record::unread(status), &self.peer, None, &*self.app);
+        }
+    }
+
+    /// Says to who wants to know why a request did not reach the application.
+    pub(crate) fn tell_refusal(
+        &self,
+        peer: &Peer,
+        reason: impl FnOnce() -> String,
+        trace: Option<&Arc<Trace>>,
+    ) {
+        if self.config.refusals == Refusals::Reported {
+            self.app.report(Report::Refused {
+                client: peer.client.escaped(),
+                reason: reason(),
+                trace: trace.cloned(),
+            });
+        }
+    }
+}
