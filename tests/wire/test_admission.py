@@ -98,3 +98,27 @@ def test_without_a_limit_all_run() -> None:
         assert server.ask("/hello").status == 200
         for client in clients:
             client.close()
+
+
+def test_of_many_at_once_those_run_and_wait_who_may_and_the_others_are_told_so() -> None:
+    runs, waits, others = 5, 20, 40
+    options = ["--limit-concurrency", str(runs), "--limit-queue", str(waits), "--timeout-queue", "0"]
+    with Server("wire_app:app", *options) as server:
+        running = [server.connect() for _ in range(runs)]
+        for client in running:
+            begin(client)
+        crowd = [server.connect() for _ in range(waits + others)]
+        for client in crowd:
+            client.send(request("/hello"))
+        refused: list[Client] = []
+        while len(refused) < others:
+            refused += [client for client in crowd if client not in refused and client.is_readable(0.01)]
+        assert len(refused) == others
+        for client in refused:
+            answer = client.read_response()
+            assert (answer.status, answer.header("retry-after")) == (503, "1")
+        for client in running:
+            client.close()
+        for client in crowd:
+            if client not in refused:
+                assert client.read_response().status == 200
