@@ -116,7 +116,8 @@ async def misuse(scope: Scope, receive: Receive, send: Send) -> None:
 @websockets.at("deny")
 async def deny(scope: Scope, receive: Receive, send: Send) -> None:
     assert await receive() == {"type": "websocket.connect"}
-    start = {"type": "websocket.http.response.start", "status": 418, "headers": [(b"x-why", b"tea")]}
+    status = int(option(scope, "status", "418"))
+    start = {"type": "websocket.http.response.start", "status": status, "headers": [(b"x-why", b"tea")]}
     await send(start)
     http.note("misuse", await outcome(send(dict(ACCEPT))))
     for piece in (b"I am ", b"a tea"):

@@ -187,8 +187,8 @@ fn write_usual(facts: &Facts<'_>, colours: Colours, line: &mut Vec<u8>) {
         Kind::WebSocket => {
             line.extend_from_slice(b"WebSocket ");
             facts.target().iter().flatten().for_each(|part| escape::plain(part.as_bytes(), line));
-            let _ = match code {
-                101 => write!(line, "{plain}\" [accepted]"),
+            let _ = match (code, facts.version()) {
+                (101, _) | (200, Some("2")) => write!(line, "{plain}\" [accepted]"),
                 _ => write!(line, "{plain}\" {code}"),
             };
         }

@@ -160,6 +160,9 @@ fn protocol(config: &Config) -> server::Builder {
         .max_header_list_size(u32::try_from(list).unwrap_or(u32::MAX))
         .max_pending_accept_reset_streams(UNSEEN_RESETS)
         .max_local_error_reset_streams(Some(BAD_STREAMS));
+    if config.websockets.is_some() {
+        builder.enable_connect_protocol();
+    }
     builder
 }
 

@@ -38,6 +38,8 @@ pub(crate) enum Refusal {
     BadUpgrade,
     /// A version of RFC 6455 that is not 13.
     UnknownWebSocket,
+    /// The same in HTTP/2, where nothing is upgraded.
+    OtherWebSocket,
     BadWebSocketKey,
     BadSubprotocol,
     /// Frames behind a handshake that nobody has answered.
@@ -50,6 +52,8 @@ pub(crate) enum Refusal {
     QueuedTooLong,
     /// The application took longer than it may.
     SlowAnswer,
+    /// The application denied a WebSocket by an answer that accepts it.
+    BadDenial,
     /// The application raised, or ended without an answer.
     ApplicationFailed,
 }
@@ -68,6 +72,7 @@ impl Refusal {
             | Self::TwoFramings
             | Self::BadCoding
             | Self::BadUpgrade
+            | Self::OtherWebSocket
             | Self::BadWebSocketKey
             | Self::BadSubprotocol
             | Self::EarlyFrames
@@ -82,7 +87,7 @@ impl Refusal {
             Self::UnknownExpectation => StatusCode::EXPECTATION_FAILED,
             Self::Overloaded | Self::QueueFull | Self::QueuedTooLong => StatusCode::SERVICE_UNAVAILABLE,
             Self::SlowAnswer => StatusCode::GATEWAY_TIMEOUT,
-            Self::ApplicationFailed => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::BadDenial | Self::ApplicationFailed => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 
@@ -112,6 +117,7 @@ impl Refusal {
             Self::UnknownExpectation => "Expectation Failed: 100-continue is the only expectation understood",
             Self::BadUpgrade => "Bad Request: a WebSocket is asked for by GET, in HTTP/1.1, without a body",
             Self::UnknownWebSocket => "Upgrade Required: one Sec-WebSocket-Version of 13 was due",
+            Self::OtherWebSocket => "Bad Request: one Sec-WebSocket-Version of 13 was due",
             Self::BadWebSocketKey => "Bad Request: one Sec-WebSocket-Key of 16 bytes in base64 was due",
             Self::BadSubprotocol => "Bad Request: Sec-WebSocket-Protocol must be a list of tokens",
             Self::EarlyFrames => "Bad Request: bytes came before the WebSocket was accepted",
@@ -123,6 +129,7 @@ impl Refusal {
                 "Service Unavailable: too many requests are running, and none ended in time"
             }
             Self::SlowAnswer => "Gateway Timeout: the application took too long",
+            Self::BadDenial => "Internal Server Error: the application denied what its answer would accept",
             Self::ApplicationFailed => "Internal Server Error",
         }
     }
@@ -153,6 +160,8 @@ impl Refusal {
             Self::UnknownExpectation => "unknown_expectation",
             Self::BadUpgrade => "bad_upgrade",
             Self::UnknownWebSocket => "unknown_websocket",
+            Self::OtherWebSocket => "other_websocket",
+            Self::BadDenial => "bad_denial",
             Self::BadWebSocketKey => "bad_websocket_key",
             Self::BadSubprotocol => "bad_subprotocol",
             Self::EarlyFrames => "early_frames",
@@ -182,9 +191,12 @@ impl Refusal {
         if !self.keeps_connection() {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
-        if self == Self::UnknownWebSocket {
-            // RFC 6455 section 4.4: the versions that we speak; RFC 9110 section 15.5.22: what to upgrade to.
+        if matches!(self, Self::UnknownWebSocket | Self::OtherWebSocket) {
+            // RFC 6455 section 4.4: the versions that we speak.
             headers.insert(http::header::SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
+        }
+        if self == Self::UnknownWebSocket {
+            // RFC 9110 section 15.5.22: what to upgrade to.
             headers.insert(http::header::UPGRADE, HeaderValue::from_static("websocket"));
         }
         if self.is_overload() {

@@ -20,7 +20,6 @@ use crate::body::{AnswerBody, Framing};
 use crate::client_half::ClientHalf;
 use crate::config::{Config, Departures};
 use crate::connection::Line;
-use crate::deflate::Deflation;
 use crate::exchange::{self, After, Answer, Flow};
 use crate::refusal::Refusal;
 use crate::request_id;
@@ -84,9 +83,7 @@ fn upgrade_of(
     }
     let (end, half) = websocket::open(Arc::clone(&worker.app), settings.max_queue);
     let asked = WebSocketRequest { subprotocols: std::mem::take(&mut handshake.subprotocols), half };
-    let agreed = handshake.agreed.take_if(|_| settings.deflate);
-    let deflation = agreed.and_then(|agreed| Deflation::new(agreed, &worker.memory));
-    handshake.agreed = agreed.filter(|_| deflation.is_some());
+    let deflation = handshake.agree(settings, &worker.memory);
     Ok(Some((Upgrade { handshake, opened: Opened { end, settings, deflation } }, asked)))
 }
 

@@ -21,7 +21,7 @@ use tokio::sync::{oneshot, watch};
 
 use crate::accept::Worker;
 use crate::admission::{Admission, Permit};
-use crate::app::{Arrival, RequestHead};
+use crate::app::{Arrival, RequestHead, WebSocketRequest};
 use crate::client_half::{ClientHalf, Encore};
 use crate::config::Departures;
 use crate::connection::Line;
@@ -32,6 +32,7 @@ use crate::service;
 use crate::stream_answer::Writing;
 use crate::stream_head;
 use crate::stream_upload::UploadBody;
+use crate::stream_websocket;
 use crate::traffic::Running;
 use crate::turn::Turn;
 use crate::upload::{Begin, Progress, Uploader};
@@ -51,6 +52,16 @@ pub(crate) struct Stream {
 #[derive(Debug)]
 pub(crate) struct Left;
 
+/// What a client asks for.
+pub(crate) struct Asked {
+    pub(crate) head: request::Parts,
+    /// Of its cookie, which were joined.
+    pub(crate) crumbs: usize,
+    /// A WebSocket has none.
+    pub(crate) body: Option<UploadBody>,
+    pub(crate) websocket: Option<WebSocketRequest>,
+}
+
 /// What comes before an answer.
 enum Word {
     /// The application wants the body that the client holds back.
@@ -63,17 +74,11 @@ impl Stream {
     pub(crate) async fn answer(mut self, request: Request<RecvStream>, mut respond: SendResponse<Bytes>) {
         let (mut head, body) = request.into_parts();
         let crumbs = stream_head::join_cookies(&mut head.headers);
-        let mut turn = self.line.begin_stream(&head);
-        let method = head.method.clone();
-        let (body, wanted) = UploadBody::new(body, &head.headers);
-        let asked = tokio::select! {
-            biased;
-            _ = poll_fn(|cx| respond.poll_reset(cx)) => return self.running.was_reset(),
-            asked = self.ask(&mut turn, head, crumbs, body) => asked,
-        };
-        let written = match asked {
-            Ok(client) => self.reply(client, wanted, &method, &mut respond, turn).await,
-            Err(refusal) => self.refuse(refusal, &method, &mut respond, turn),
+        let turn = self.line.begin_stream(&head);
+        let written = if stream_websocket::is_asked_for(&head.method, &head.extensions) {
+            self.answer_websocket((head, body), crumbs, &mut respond, turn).await
+        } else {
+            self.answer_request((head, body), crumbs, &mut respond, turn).await
         };
         match written {
             Ok(None) => {}
@@ -82,17 +87,37 @@ impl Stream {
         }
     }
 
-    /// Hands a request to the application, with as much of its body as is there.
-    async fn ask(
+    async fn answer_request(
         &self,
-        turn: &mut Turn,
-        head: request::Parts,
+        (head, body): (request::Parts, RecvStream),
         crumbs: usize,
-        body: UploadBody,
-    ) -> Result<ClientHalf, Refusal> {
+        respond: &mut SendResponse<Bytes>,
+        mut turn: Turn,
+    ) -> Result<Option<Encore>, Left> {
+        let method = head.method.clone();
+        let (body, wanted) = UploadBody::new(body, &head.headers);
+        let asked = Asked { head, crumbs, body: Some(body), websocket: None };
+        let asked = tokio::select! {
+            biased;
+            _ = poll_fn(|cx| respond.poll_reset(cx)) => return Err(Left),
+            asked = self.ask(&mut turn, asked) => asked,
+        };
+        match asked {
+            Ok(mut client) => {
+                let answer = self.answer_of(&mut client, wanted, respond).await?;
+                self.write(answer, client, &method, respond, turn).await
+            }
+            Err(refusal) => self.refuse(refusal, &method, respond, turn),
+        }
+    }
+
+    /// Hands a request to the application, with as much of its body as is there.
+    pub(crate) async fn ask(&self, turn: &mut Turn, asked: Asked) -> Result<ClientHalf, Refusal> {
+        let Asked { head, crumbs, body, websocket } = asked;
         stream_head::judge(&head, crumbs, &self.line.config.bounds.head)?;
         let permit = self.admit().await?;
-        let flow = if body.is_end_stream() { Flow::Complete } else { Flow::Open };
+        let body = body.filter(|body| !body.is_end_stream());
+        let flow = if body.is_none() { Flow::Complete } else { Flow::Open };
         let (client, uploader, half, witness) = exchange::open(Arc::clone(&self.worker.app), flow);
         turn.counts(&witness);
         client.takes_hints();
@@ -100,7 +125,7 @@ impl Stream {
         if bounds.departures == Departures::Cancelled {
             client.ends_with_client();
         }
-        if flow == Flow::Open {
+        if let Some(body) = body {
             self.upload(uploader, body).await?;
         }
         let head = RequestHead {
@@ -113,8 +138,7 @@ impl Stream {
         if let Some(time) = bounds.request_time {
             self.worker.executor.spawn(client.overseer().watch(time, self.worker.executor.clone()));
         }
-        let arrival =
-            Box::new(Arrival { head, peer: Arc::clone(turn.peer()), half, permit, websocket: None });
+        let arrival = Box::new(Arrival { head, peer: Arc::clone(turn.peer()), half, permit, websocket });
         if let Err(arrival) = self.worker.app.dispatch(arrival) {
             client.refused(Refusal::Overloaded);
             drop(arrival);
@@ -153,18 +177,16 @@ impl Stream {
         Ok(())
     }
 
-    /// Waits for the application's answer, and writes it.
-    async fn reply(
+    /// Waits for the application's answer.
+    pub(crate) async fn answer_of(
         &self,
-        mut client: ClientHalf,
+        client: &mut ClientHalf,
         mut wanted: Option<oneshot::Receiver<()>>,
-        method: &Method,
         respond: &mut SendResponse<Bytes>,
-        mut turn: Turn,
-    ) -> Result<Option<Encore>, Left> {
-        let answer = loop {
-            match poll_fn(|cx| poll_word(&mut client, &mut wanted, respond, cx)).await? {
-                Word::Answer(answer) => break answer,
+    ) -> Result<Answer, Left> {
+        loop {
+            match poll_fn(|cx| poll_word(client, &mut wanted, respond, cx)).await? {
+                Word::Answer(answer) => return Ok(answer),
                 Word::Continue => {
                     wanted = None;
                     say_ahead(StatusCode::CONTINUE, HeaderMap::new(), respond)?;
@@ -175,7 +197,17 @@ impl Stream {
                     }
                 }
             }
-        };
+        }
+    }
+
+    pub(crate) async fn write(
+        &self,
+        answer: Answer,
+        client: ClientHalf,
+        method: &Method,
+        respond: &mut SendResponse<Bytes>,
+        mut turn: Turn,
+    ) -> Result<Option<Encore>, Left> {
         match answer {
             Answer::Whole(parts, body) => {
                 let mut head = self.head(parts, &mut turn);
@@ -222,7 +254,7 @@ impl Stream {
     }
 
     /// Adds what every answer has.
-    fn complete<B>(&self, head: &mut Response<B>, turn: &mut Turn) {
+    pub(crate) fn complete<B>(&self, head: &mut Response<B>, turn: &mut Turn) {
         service::complete(head, &self.line.config, turn);
         let headers = head.headers_mut();
         // It is the connection's, which has a word of its own for it.
@@ -233,7 +265,7 @@ impl Stream {
         }
     }
 
-    fn begin(
+    pub(crate) fn begin(
         &self,
         head: Response<()>,
         ends: bool,
@@ -243,7 +275,7 @@ impl Stream {
         respond.send_response(head, ends).map_err(|_| Left)
     }
 
-    fn refuse(
+    pub(crate) fn refuse(
         &self,
         refusal: Refusal,
         method: &Method,

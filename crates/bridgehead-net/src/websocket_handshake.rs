@@ -1,4 +1,5 @@
-//! The handshake of a WebSocket over HTTP/1.1: whether it is one, whether it is in order, and the answer.
+//! The handshake of a WebSocket: whether it is in order, and the answer. Over HTTP/2, whether it is one is
+//! `stream_websocket`'s.
 //!
 //! Not whether it is welcome, which is the application's to say; so is whether its `Origin` is.
 //!
@@ -13,7 +14,10 @@ use http::header::{
 use http::{Method, Response, StatusCode, Version, request};
 use sha1_smol::Sha1;
 
+use crate::config::WebSockets;
+use crate::deflate::Deflation;
 use crate::deflate_offer::{self, Agreement};
+use crate::memory::Memory;
 use crate::refusal::Refusal;
 
 /// RFC 6455 §1.3.
@@ -24,7 +28,8 @@ const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 /// A handshake that is in order.
 #[derive(Debug)]
 pub(crate) struct Handshake {
-    accept: HeaderValue,
+    /// Of HTTP/1.1.
+    accept: Option<HeaderValue>,
     /// What the client offers, in its order.
     pub(crate) subprotocols: Vec<String>,
     /// How messages may be compressed.
@@ -49,22 +54,50 @@ pub(crate) fn judge(head: &request::Parts) -> Result<Handshake, Refusal> {
     let key =
         only(&head.headers, &KEY).filter(|key| is_key(key.as_bytes())).ok_or(Refusal::BadWebSocketKey)?;
     Ok(Handshake {
-        accept: accept_of(key.as_bytes()),
+        accept: Some(accept_of(key.as_bytes())),
+        subprotocols: subprotocols(&head.headers)?,
+        agreed: deflate_offer::agree(&head.headers),
+    })
+}
+
+/// Judges a stream of HTTP/2 that asks for one, by RFC 8441.
+pub(crate) fn judge_stream(head: &request::Parts) -> Result<Handshake, Refusal> {
+    if only(&head.headers, &VERSION).is_none_or(|version| version != "13") {
+        return Err(Refusal::OtherWebSocket);
+    }
+    Ok(Handshake {
+        accept: None,
         subprotocols: subprotocols(&head.headers)?,
         agreed: deflate_offer::agree(&head.headers),
     })
 }
 
 impl Handshake {
-    /// The answer that accepts it.
-    pub(crate) fn answer(self, acceptance: Acceptance) -> Response<()> {
-        let mut response = Response::new(());
+    /// What messages are compressed with, if that is wanted and there is memory for it; the answer says so.
+    pub(crate) fn agree(&mut self, settings: WebSockets, memory: &Memory) -> Option<Deflation> {
+        let agreed = self.agreed.take_if(|_| settings.deflate);
+        let deflation = agreed.and_then(|agreed| Deflation::new(agreed, memory));
+        self.agreed = agreed.filter(|_| deflation.is_some());
+        deflation
+    }
+
+    /// The answer that accepts it in HTTP/1.1.
+    pub(crate) fn answer(mut self, acceptance: Acceptance) -> Response<()> {
+        let accept = self.accept.take();
+        let mut response = self.answer_stream(acceptance);
         *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
-        *response.headers_mut() = acceptance.headers;
         let headers = response.headers_mut();
         headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
         headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
-        headers.insert(ACCEPT, self.accept);
+        headers.extend(accept.map(|accept| (ACCEPT, accept)));
+        response
+    }
+
+    /// The answer that accepts it in HTTP/2.
+    pub(crate) fn answer_stream(self, acceptance: Acceptance) -> Response<()> {
+        let mut response = Response::new(());
+        *response.headers_mut() = acceptance.headers;
+        let headers = response.headers_mut();
         if let Some(subprotocol) = acceptance.subprotocol {
             headers.insert(PROTOCOL, subprotocol);
         }
@@ -157,7 +190,7 @@ mod tests {
     #[test]
     fn the_answer_is_that_of_the_rfc() {
         let handshake = judge(&parts(|_| ())).expect("it is in order");
-        assert_eq!(handshake.accept, "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+        assert_eq!(handshake.accept.as_ref().expect("a digest"), "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
         assert_eq!(base64(b""), "");
         assert_eq!(base64(b"a"), "YQ==");
         assert_eq!(base64(b"ab"), "YWI=");
