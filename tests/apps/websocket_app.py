@@ -15,11 +15,20 @@ from bridgehead import ClientDisconnected, MisuseError
 http = Routes()
 websockets = Routes()
 ACCEPT = {"type": "websocket.accept"}
+running: set[asyncio.Task[Any]] = set()
 
 
 async def app(scope: Scope, receive: Receive, send: Send) -> None:
     """The router: notes and bells are HTTP's."""
-    await (websockets if scope["type"] == "websocket" else http)(scope, receive, send)
+    if scope["type"] != "websocket":
+        return await http(scope, receive, send)
+    task = asyncio.current_task()
+    assert task is not None
+    running.add(task)
+    try:
+        await websockets(scope, receive, send)
+    finally:
+        running.discard(task)
 
 
 async def accept(receive: Receive, send: Send, **more: Any) -> None:
@@ -43,6 +52,13 @@ async def outcome(of: Awaitable[object]) -> str:
     except (ClientDisconnected, MisuseError) as error:
         return f"{type(error).__name__}: {error}"
     return "taken"
+
+
+@http.at("ended")
+async def wait_until_all_have_ended(scope: Scope, receive: Receive, send: Send) -> None:
+    while running:
+        await asyncio.wait(list(running))
+    await answer_json(send, len(running))
 
 
 @http.at("scope")

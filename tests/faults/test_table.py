@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from table import bugs, exists, rows
 
-# What one process can show over HTTP/1.1: framing, limits, slow clients, ASGI, stops, exhaustion, memory.
+# What one process can show: framing, limits, slow clients, ASGI, WebSockets, stops, exhaustion, memory.
 RANGES = [
     (1, 34),
     (36, 50),
-    (73, 79),
-    (94, 104),
+    (71, 71),
+    (73, 104),
     (108, 113),
+    (116, 116),
     (119, 119),
     (122, 122),
     (125, 133),

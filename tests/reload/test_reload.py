@@ -15,7 +15,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from harness import UVICORN, Client, Server, request
+from harness import UVICORN, Client, Server, WebSocket, request
 from harness.server import STARTUP_SECONDS
 
 pytestmark = pytest.mark.skipif(UVICORN, reason="of lines and exit codes that are ours")
@@ -32,6 +32,13 @@ async def app(scope, receive, send):
             await send({{"type": message["type"] + ".complete"}})
             if message["type"] == "lifespan.shutdown":
                 return
+    if scope["type"] == "websocket":
+        await send({{"type": "websocket.accept"}})
+        message = {{}}
+        while message.get("type") != "websocket.disconnect":
+            message = await receive()
+        print("app: left by", message["code"], file=sys.stderr, flush=True)
+        return
     path = scope["path"]
     if path == "/stuck":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
@@ -236,6 +243,16 @@ def test_an_open_stream_does_not_hold_a_reload_nor_the_applications_shutdown(pro
         client.read_to_any_end()
         assert server.stderr.count("app: shutdown") == 1
         assert "killed" not in server.stderr
+
+
+def test_an_open_websocket_is_told_of_a_reload_and_so_is_its_application(project: Project) -> None:
+    with project.serve() as server, server.connect() as client:
+        socket = WebSocket(client, "/")
+        project.save("two")
+        assert socket.read_close() == (1012, "the server stops")
+        said(server, "app: left by 1012")
+        wait_serving(server, 2)
+        assert server.ask("/").body == b"two"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
