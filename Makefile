@@ -76,6 +76,10 @@ differential: build ## odd requests by the hundred thousand, beside h11 and llht
 h2spec: build ## h2spec's cases of HTTP/2 (needs go, the first time)
 	@.ci/h2spec $(VENV)
 
+.PHONY: autobahn
+autobahn: build ## Autobahn's cases of WebSockets, in half an hour (CASES='1.* 12.1.*'; needs a Python 2.7)
+	@.ci/autobahn $(VENV)
+
 .PHONY: faults
 faults: build ## everything that is done to break the server, and what it costs whom
 	$(VENV)/bin/python tests/faults/run.py $(ARGS)
