@@ -8,8 +8,9 @@ Invariant: files that do not fit together change nothing; what was read before i
 import asyncio
 import os
 from collections.abc import Iterable
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
+from tempfile import TemporaryDirectory
 
 from bridgehead import log
 from bridgehead._native import Tls, self_signed
@@ -77,6 +78,17 @@ def credentials(config: Config) -> Credentials | None:
     )
     state = _state(wanted.files)  # first: what changes while it is read is read again
     return Credentials(tls=Tls(wanted), files=wanted.files, state=state)
+
+
+def made_once(config: Config, stack: ExitStack) -> Config:
+    """The same certificate for each process: whoever has told a browser to take it need not do so again."""
+    folder = stack.enter_context(TemporaryDirectory(prefix="bridgehead-"))
+    path = os.path.join(folder, "development.pem")
+    with open(path, "w", encoding="ascii") as file:  # the folder is ours alone
+        file.writelines(made(config))
+    certificates = (*config.ssl_certfile, path)
+    keys = (*config.ssl_keyfile, path) if config.ssl_keyfile else ()
+    return replace(config, ssl_self_signed=False, ssl_certfile=certificates, ssl_keyfile=keys)
 
 
 def _refuse_alone(config: Config) -> None:

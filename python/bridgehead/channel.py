@@ -8,11 +8,12 @@ Invariant: the end of the stream means that the other one is gone.
 import json
 import socket
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
 from typing import Any
 
 from bridgehead.config import OPTIONS, Config
+from bridgehead.station import Posting
 
 _CHUNK = 65536
 STOP = {"stop": True}
@@ -44,16 +45,23 @@ class Order:
     config: Config
     path: list[str]
     recall: int = -1
+    posting: Posting | None = None  # its part, if it is one of several
 
     def written(self) -> dict[str, Any]:
         """As JSON has it."""
         values = {option.name: _plain(getattr(self.config, option.name)) for option in OPTIONS}
-        return {"config": values, "path": self.path, "recall": self.recall}
+        posting = None if self.posting is None else asdict(self.posting)
+        return {"config": values, "path": self.path, "recall": self.recall, "posting": posting}
 
     @classmethod
     def read(cls, message: dict[str, Any]) -> "Order":
         """What `written` wrote."""
-        return cls(config=Config(**message["config"]), path=message["path"], recall=message["recall"])
+        return cls(
+            config=Config(**message["config"]),
+            path=message["path"],
+            recall=message["recall"],
+            posting=None if message["posting"] is None else Posting.read(message["posting"]),
+        )
 
 
 class Channel:

@@ -10,13 +10,16 @@ import os
 import signal
 import socket
 import sys
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from bridgehead.address import DescriptorAddress
 from bridgehead.channel import Channel, Order
 from bridgehead.env_file import read_env_file
 from bridgehead.errors import EXIT_START_FAILED, Interrupted, StartError
 from bridgehead.parent import Parent
+
+if TYPE_CHECKING:
+    from bridgehead.obedient import Obedient
 
 _EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
@@ -57,11 +60,22 @@ def _serve(channel: Channel) -> int:
         variables = read_env_file(config.env_file, os.environ)
         os.environ.update({name: each.value for name, each in variables.items()})
 
-    from bridgehead.obedient import Obedient
+    _server(order, parent).run()
+    return 0
+
+
+def _server(order: Order, parent: Parent) -> "Obedient":
     from bridgehead.server_config import Config
 
-    Obedient(Config.of(config), parent, order.recall).run()
-    return 0
+    config = Config.of(order.config)
+    if order.posting is None:
+        from bridgehead.obedient import Obedient
+
+        return Obedient(config, parent, order.recall)
+    from bridgehead.member import Member
+    from bridgehead.station import Station
+
+    return Member(config, parent, order.recall, Station(order.posting))
 
 
 if __name__ == "__main__":

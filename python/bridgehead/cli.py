@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from bridgehead.command_line import CommandLine, Task, read_command_line
 from bridgehead.config import Config
+from bridgehead.cores import workers
 from bridgehead.errors import EXIT_START_FAILED, Interrupted, StartError
 from bridgehead.settings import Settings, read_settings
 from bridgehead.sources import strays
@@ -80,6 +81,12 @@ def _serve(argv: Sequence[str]) -> int:
         from bridgehead import reload
 
         reload.run(settings.config, given)  # each child reads the env file itself, as it then is
+        return 0
+
+    if settings.config.workers != 1 and line.task is Task.SERVE and workers(settings.config) > 1:
+        from bridgehead import supervisor
+
+        supervisor.run(settings.config, given)  # the same
         return 0
 
     from bridgehead.command import check, run

@@ -10,7 +10,7 @@ Invariant: a `Config` that exists is valid, however it was made or changed.
 
 import os
 from collections.abc import Awaitable, Callable
-from dataclasses import KW_ONLY, InitVar, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 from bridgehead import address, forwarded, levels
@@ -32,10 +32,10 @@ from bridgehead.options import (
     header,
     many,
     maybe,
+    number_or,
     option,
     options_of,
     path,
-    refuse_several,
     switch,
     text,
     whole,
@@ -46,7 +46,7 @@ Application = Callable[..., Awaitable[None]]
 
 # As `--help` has them.
 _GROUPS = [
-    *("Application", "Address", "TLS", "Proxies", "Responses", "WebSockets"),
+    *("Application", "Address", "Processes", "TLS", "Proxies", "Responses", "WebSockets"),
     *("Timeouts", "Limits", "Development", "Logs"),
 ]
 _NEW = "new: uvicorn has no such option"
@@ -187,6 +187,15 @@ class Config(Encryption):
         metavar="NUMBER",
         group="Address",
         help="connections the kernel keeps waiting; it caps this at net.core.somaxconn",
+    )
+
+    workers: int | str | None = option(
+        1,
+        read=number_or("auto", whole(1, 512)),
+        metavar="NUMBER|auto",
+        also="WEB_CONCURRENCY",
+        group="Processes",
+        help="processes that serve; auto: one for each core that is granted; see docs/workers.md",
     )
 
     proxy_headers: bool = option(
@@ -354,8 +363,6 @@ class Config(Encryption):
         help="colours in the logs",
     )
 
-    workers: InitVar[int | None] = 1
-
     def __setattr__(self, name: str, value: object) -> None:
         if known := _BY_NAME.get(name):
             try:
@@ -364,8 +371,7 @@ class Config(Encryption):
                 raise problem.within(name) from None
         object.__setattr__(self, name, value)
 
-    def __post_init__(self, workers: int | None) -> None:
-        refuse_several(workers)
+    def __post_init__(self) -> None:
         address.refuse_twice((*self.bind, *self.insecure_bind))
 
     def addresses(self) -> tuple[address.Address, ...]:

@@ -129,6 +129,21 @@ def reloader_finished(pid: int) -> None:
     _say("Stopping reloader process [%d]", pid, color=_CYAN)
 
 
+def parent_started(pid: int) -> None:
+    """The first line of a parent of workers."""
+    _say("Started parent process [%d]", pid, color=_CYAN)
+
+
+def workers_ready(count: int) -> None:
+    """So many workers let clients in."""
+    _say("All %d workers are ready.", count)
+
+
+def parent_finished(pid: int) -> None:
+    """Its last line."""
+    _say("Stopping parent process [%d]", pid, color=_CYAN)
+
+
 def outcome(level: int, words: str) -> None:
     """What somebody is waiting for: on stderr where no logger takes it."""
     if loggers.is_heard(level):

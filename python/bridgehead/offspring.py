@@ -15,11 +15,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import Enum, auto
+from typing import Protocol
 
 from bridgehead.channel import STOP, Channel, News, Order, Stage, news_of
+from bridgehead.config import Config
 from bridgehead.errors import EXIT_START_FAILED
+from bridgehead.sockets import Bound
 
 SILENCE = 2.0  # seconds within which a child that is stopped has to say something
+
+
+class HasFileno(Protocol):
+    """Something with a descriptor."""
+
+    def fileno(self) -> int:
+        """Its number."""
+        ...
 
 
 class State(Enum):
@@ -34,13 +45,13 @@ class State(Enum):
 class Offspring:
     """One child process."""
 
-    def __init__(self, order: Order, listeners: Iterable[socket.socket], environ: Mapping[str, str]) -> None:
+    def __init__(self, order: Order, inherited: Iterable[HasFileno], environ: Mapping[str, str]) -> None:
         ours, theirs = socket.socketpair()
         self._lent, recall = socket.socketpair()
         with theirs, recall, _without_interrupts():
             self._process = subprocess.Popen(
                 [sys.executable, *_interpreter_flags(), "-m", "bridgehead.child", str(theirs.fileno())],
-                pass_fds=[theirs.fileno(), recall.fileno(), *(each.fileno() for each in listeners)],
+                pass_fds=[theirs.fileno(), recall.fileno(), *(each.fileno() for each in inherited)],
                 env=dict(environ),
             )
             order = replace(order, recall=recall.fileno())
@@ -77,13 +88,13 @@ class Offspring:
         """It lets nobody in from here on, whatever its loop does: its network looks, without Python."""
         self._lent.close()
 
-    def stop(self) -> None:
-        """Tell it to end, once."""
+    def stop(self, within: float = SILENCE) -> None:
+        """Tell it to end, once. It has to say something within so many seconds."""
         if self.state in (State.STOPPING, State.GONE):
             return
         self._channel.send(STOP)
         self.state = State.STOPPING
-        self._expect(SILENCE)
+        self._expect(within)
 
     def kill(self) -> None:
         """End it now, whatever it does."""
@@ -128,6 +139,16 @@ class Offspring:
 
     def _expect(self, seconds: float) -> None:
         self._deadline = time.monotonic() + seconds
+
+
+def lent(config: Config, bound: Iterable[Bound]) -> Config:
+    """The same, on sockets that the child inherits."""
+    places = [(f"fd://{each.fileno()}", each.secure == config.is_ssl) for each in bound]
+    return replace(
+        config,
+        bind=tuple(place for place, as_asked in places if as_asked),
+        insecure_bind=tuple(place for place, as_asked in places if not as_asked),
+    )
 
 
 def _interpreter_flags() -> list[str]:

@@ -181,13 +181,6 @@ def text(value: object) -> str:
     raise StartError(f"{value!r} is not a text")
 
 
-def refuse_several(workers: object) -> None:
-    """One process is what there is; to leave out what was asked for would be worse than an error."""
-    if workers not in (None, 1):
-        hint = "leave it out, and start several processes on ports of their own"
-        raise StartError(f"workers: {workers!r} workers are not there yet", hint)
-
-
 def path(value: object) -> str:
     """A path, which has at least one letter."""
     if text(value):
@@ -218,6 +211,20 @@ def switch(value: object) -> bool:
     if word in _YES | _NO:
         return word in _YES
     raise StartError(f"{value!r} is neither true nor false", "write true or false")
+
+
+def number_or(word: str, read_number: Reader[int]) -> Reader[Any]:
+    """What `read_number` reads, or one word."""
+
+    def read(value: object) -> int | str:
+        if isinstance(value, str) and value.strip().lower() == word:
+            return word
+        try:
+            return read_number(value)
+        except StartError as problem:
+            raise StartError(f"{problem.message}, nor {word!r}", problem.hint) from None
+
+    return read
 
 
 def choice(*words: str) -> Reader[str]:

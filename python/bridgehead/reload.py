@@ -14,15 +14,15 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from importlib.util import cache_from_source
-from tempfile import TemporaryDirectory
 
 from bridgehead import log
 from bridgehead._native import Watcher
 from bridgehead.caught import Caught
 from bridgehead.channel import Order
 from bridgehead.config import Config
+from bridgehead.cores import workers
 from bridgehead.errors import StartError
-from bridgehead.offspring import Offspring
+from bridgehead.offspring import Offspring, lent
 from bridgehead.sockets import Bound, bind
 from bridgehead.stand_in import StandIn
 from bridgehead.watched import Watched, watched
@@ -42,9 +42,15 @@ def run(config: Config, environ: Mapping[str, str]) -> signal.Signals:
         raise StartError(message, 'give them instead of the object: "module:app"')
     if threading.current_thread() is not threading.main_thread():
         raise StartError("reload needs the main thread, the only one that signals come to", "call it there")
+    if workers(config) > 1:
+        hint = "leave out one of the two (workers are also set by WEB_CONCURRENCY)"
+        raise StartError("several workers and reload do not go together yet", hint)
     what = watched(config)
     with ExitStack() as stack:
-        config = _with_one_certificate(config, stack)
+        if config.ssl_self_signed:
+            from bridgehead.certificates import made_once
+
+            config = made_once(config, stack)
         bound = bind(config.addresses(), backlog=config.backlog)
         for each in bound:
             stack.callback(each.close)
@@ -52,21 +58,6 @@ def run(config: Config, environ: Mapping[str, str]) -> signal.Signals:
         watcher = stack.enter_context(closing(Watcher(what)))
         _announce(what)
         return _Reloader(config, environ, bound).run(caught, watcher)
-
-
-def _with_one_certificate(config: Config, stack: ExitStack) -> Config:
-    """The same certificate for each start: whoever has told a browser to take it need not do so again."""
-    if not config.ssl_self_signed:
-        return config
-    from bridgehead.certificates import made
-
-    folder = stack.enter_context(TemporaryDirectory(prefix="bridgehead-"))
-    path = os.path.join(folder, "development.pem")
-    with open(path, "w", encoding="ascii") as file:  # the folder is ours alone
-        file.writelines(made(config))
-    certificates = (*config.ssl_certfile, path)
-    keys = (*config.ssl_keyfile, path) if config.ssl_keyfile else ()
-    return replace(config, ssl_self_signed=False, ssl_certfile=certificates, ssl_keyfile=keys)
 
 
 def _announce(what: Watched) -> None:
@@ -79,14 +70,7 @@ class _Reloader:
     def __init__(self, config: Config, environ: Mapping[str, str], bound: list[Bound]) -> None:
         listeners = [each.socket for each in bound]
         grace = min(_GRACE, config.timeout_graceful_shutdown)
-        places = [(f"fd://{each.socket.fileno()}", each.secure == config.is_ssl) for each in bound]
-        order = replace(
-            config,
-            reload=False,
-            bind=tuple(place for place, as_asked in places if as_asked),
-            insecure_bind=tuple(place for place, as_asked in places if not as_asked),
-            timeout_graceful_shutdown=grace,
-        )
+        order = replace(lent(config, bound), reload=False, timeout_graceful_shutdown=grace)
         self._order = Order(config=order, path=sys.path)
         self._environ = environ
         self._listeners = listeners

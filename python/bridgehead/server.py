@@ -24,6 +24,7 @@ from bridgehead.patience import Patience
 from bridgehead.server_config import Config
 from bridgehead.signature import with_the_options
 from bridgehead.sockets import Bound, adopt, bind
+from bridgehead.station import Station
 from bridgehead.taken_signals import Taken
 from bridgehead.task_trial import choose
 from bridgehead.worker import Place, Worker
@@ -87,6 +88,7 @@ class Server:
         self._counts: dict[str, int] = {}  # of a worker that is over
         self._bound: list[Bound] = []
         self._recall: int | None = None
+        self._station: Station | None = None
         self._keeper: Keeper | None = None
         self._captured_signals: list[int] = []
         self.should_exit = False
@@ -132,12 +134,12 @@ class Server:
         finally:
             self._own = None
 
-    def _reload(self) -> None:
-        """Serve in child processes that begin anew when a file of the application changes."""
-        from bridgehead import reload
+    def _serve_in_children(self) -> None:
+        """Serve in other processes: several, or one that begins anew when a file changes."""
+        from bridgehead import reload, supervisor
 
         with self._refusing():
-            told = reload.run(self.config, os.environ)
+            told = (reload if self.config.reload else supervisor).run(self.config, os.environ)
         signal.raise_signal(told)
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
@@ -181,13 +183,15 @@ class Server:
                 self._close_sockets()
                 return
             tasks = await choose(self.config.task_impl)
-            place = Place(bound=self._bound, recall=self._recall, own=self._own, tasks=tasks)
+            place = Place(
+                bound=self._bound, recall=self._recall, station=self._station, own=self._own, tasks=tasks
+            )
             self._worker = Worker(self.config.loaded_app, self.lifespan, self.config, place)
         groups = [self._bound] if sockets is None else [[each] for each in self._bound]
         self.servers = [Listening(each, self._worker) for each in groups]
         if self.config.credentials is not None:
             self._keeper = Keeper(self.config.credentials)
-        if sockets is None:  # who made them has said so
+        if sockets is None and self._station is None:  # who made them has said so
             log.serving(each.label for each in self._bound)
         self.started = True
 
@@ -387,4 +391,4 @@ def run(*app: Any, **options: Any) -> None:
     """
     server = Server(Config(*app, **options))
     with suppress(KeyboardInterrupt):
-        (server._reload if server.config.reload else server.run)()
+        (server._serve_in_children if server.config.use_subprocess else server.run)()

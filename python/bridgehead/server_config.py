@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Self
 from bridgehead import config as options
 from bridgehead import log
 from bridgehead.asgi import Application
+from bridgehead.cores import workers
 from bridgehead.lifespan import Deadlines, Lifespan
-from bridgehead.options import refuse_several
 from bridgehead.sockets import bind
 
 if TYPE_CHECKING:
@@ -35,14 +35,8 @@ class Config(options.Config):
     loaded_name: str
     credentials: "Credentials | None"  # with what handshakes are made, once it is loaded
 
-    def __setattr__(self, name: str, value: object) -> None:
-        if name == "workers":
-            refuse_several(value)
-        else:
-            super().__setattr__(name, value)
-
-    def __post_init__(self, workers: int | None) -> None:
-        super().__post_init__(workers)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self.loaded = False
         self.configure_logging()
 
@@ -90,8 +84,8 @@ class Config(options.Config):
 
     @property
     def use_subprocess(self) -> bool:
-        """Whether `bridgehead.run` serves in another process."""
-        return self.reload
+        """Whether `bridgehead.run` serves in other processes."""
+        return self.reload or workers(self) > 1
 
     @property
     def encoded_headers(self) -> list[tuple[bytes, bytes]]:

@@ -68,6 +68,10 @@ class Bound:
         """The same, by TLS."""
         return replace(self, secure=True, label=self.label.replace("http://", "https://", 1))
 
+    def fileno(self) -> int:
+        """The socket's number."""
+        return self.socket.fileno()
+
     def close(self) -> None:
         """Close the socket unless it was detached, and remove its file. Twice is as good as once."""
         self.socket.close()

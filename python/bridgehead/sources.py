@@ -28,7 +28,6 @@ _UVICORN_ONLY = frozenset(
         "RESET_CONTEXTVARS",
         "TIMEOUT_WORKER_HEALTHCHECK",
         "VERSION",
-        "WORKERS",
     ]
 )
 _TLS = "SSL_"  # how each name begins that asks for TLS

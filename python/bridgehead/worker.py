@@ -27,6 +27,7 @@ from bridgehead.patience import Patience
 from bridgehead.reports import Logs
 from bridgehead.server_config import Config
 from bridgehead.sockets import Bound, Kind
+from bridgehead.station import Station
 from bridgehead.task_trial import Chosen
 from bridgehead.websocket_options import WebSocketOptions
 
@@ -54,6 +55,7 @@ class Options:
     tls: Tls | None
     redirect: int | None
     recall: int | None
+    rota: Station | None
     root_path: str
     state: dict[str, Any]
     pathsend: bool
@@ -79,6 +81,7 @@ class Place:
 
     bound: Sequence[Bound]
     recall: int | None
+    station: Station | None
     own: OwnLoop | None
     tasks: Chosen | None
 
@@ -208,6 +211,7 @@ class Worker:
             tls=config.credentials.tls if config.credentials is not None else None,
             redirect=_secure_port(place.bound) if config.redirect_https else None,
             recall=place.recall,
+            rota=place.station,
             root_path=config.root_path,
             state=state,
             pathsend=config.pathsend,

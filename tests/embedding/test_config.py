@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(UVICORN, reason="these run Bridgehead by its own
 def test_every_option_is_a_keyword_and_the_application_comes_first(taker: Any) -> None:
     parameters = inspect.signature(taker).parameters
     assert next(iter(parameters)) == "app"
-    assert set(parameters) == {option.name for option in OPTIONS} | {"workers"}
+    assert set(parameters) == {option.name for option in OPTIONS}
     kinds = [each.kind for each in parameters.values()]
     assert kinds[0] == inspect.Parameter.POSITIONAL_OR_KEYWORD
     assert set(kinds[1:]) == {inspect.Parameter.KEYWORD_ONLY}
@@ -162,13 +162,12 @@ def test_making_a_configuration_leaves_the_roots_handlers_and_those_of_a_program
         theirs.removeHandler(own)
 
 
-def test_one_worker_may_be_asked_for_and_no_more() -> None:
-    for one in (1, None):
-        assert getattr(Config("main:app", workers=one), "workers") == 1  # noqa: B009 - mypy knows it in calls only
-    with pytest.raises(StartError, match="workers: 4 workers are not there yet"):
-        Config("main:app", workers=4)
-    with pytest.raises(StartError, match="workers: 2 workers"):
-        Config("main:app").workers = 2
+def test_workers_are_a_number_or_auto() -> None:
+    assert Config("main:app", workers=None).workers == 1
+    assert [Config("main:app", workers=each).workers for each in (1, "4", "AUTO")] == [1, 4, "auto"]
+    assert Config("main:app", workers=2).use_subprocess
+    with pytest.raises(StartError, match="workers: 0 is not a whole number from 1 to 512, nor 'auto'"):
+        Config("main:app", workers=0)
 
 
 def test_what_uvicorns_configuration_tells_ours_tells_too() -> None:

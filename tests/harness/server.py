@@ -123,7 +123,7 @@ class Server:
             name: value
             for name, value in os.environ.items()
             if not name.startswith(("BRIDGEHEAD_", "UVICORN_", "PYTEST_"))
-            and name not in ("PORT", "KUBERNETES_SERVICE_HOST")
+            and name not in ("PORT", "KUBERNETES_SERVICE_HOST", "WEB_CONCURRENCY")
         }
         self._environment = {**inherited, "PYTHONUNBUFFERED": "1", **(env or {})}
         self._cwd = cwd

@@ -113,7 +113,12 @@ def test_flags_that_contradict_each_other_are_refused(words: str, message: str) 
             "there is no option '--ssl-keyfil'",
             "did you mean `--ssl-keyfile`?",
         ),
-        ("--workers 4", "--workers is an option of uvicorn's that is not there yet", "leave it out"),
+        ("--workers x", "--workers: 'x' is not a whole number from 1 to 512, nor 'auto'", None),
+        (
+            "--limit-max-requests 4",
+            "--limit-max-requests is an option of uvicorn's that is not there yet",
+            "leave it out",
+        ),
         (
             "--no-reset-contextvars",
             "--no-reset-contextvars is an option of uvicorn's that is not there yet",
@@ -294,7 +299,7 @@ def test_a_header_of_one_connection_is_refused(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("WORKERS", "UVICORN_WORKERS is a setting of uvicorn's that is not there yet; it is ignored"),
+        ("HTTP", "UVICORN_HTTP is a setting of uvicorn's that is not there yet; it is ignored"),
         ("PROT", "UVICORN_PROT is not a setting; did you mean UVICORN_PORT?"),
         ("XYZZY", "UVICORN_XYZZY is not a setting; it is ignored"),
     ],

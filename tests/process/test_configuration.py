@@ -277,7 +277,11 @@ def test_a_file_that_is_not_utf_8_is_refused() -> None:
         ("bridgehead = 1", "line 2: bridgehead is not a setting", ""),
         ("log.level = 'info'", "line 2: log is not a setting", ""),
         ("[tool.bridgehead.tls]", "line 2: tls is not a setting", ""),
-        ("workers = 4", "line 2: workers is a setting of uvicorn's that is not there yet", "leave it out"),
+        (
+            "limit-max-requests = 4",
+            "line 2: limit-max-requests is a setting of uvicorn's that is not",
+            "leave it out",
+        ),
         ("ssl-keyfil = 'x'", "line 2: ssl-keyfil is a setting of uvicorn's", "leave it out of the file"),
         ("root-path = '/'\nroot_path = '/'", "line 3: root_path: `root-path` is there twice", "keep one"),
         ("port = '9'", 'line 2: port: "9" is a text; a whole number is due', "write `port = 9`"),

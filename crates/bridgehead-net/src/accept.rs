@@ -22,12 +22,14 @@ use crate::listen::{Door, Listener, Open};
 use crate::memory::{self, Memory};
 use crate::peer::Peer;
 use crate::redirect::Redirect;
+use crate::relief;
+use crate::rota::{Keeper, Turn};
 use crate::shutdown::{self, Stage, Watch};
 use crate::socket::Socket;
 use crate::tally::Hardship;
 
 /// EMFILE clears only when a connection ends, so wait instead of spinning.
-const PAUSE: Duration = Duration::from_millis(100);
+pub(crate) const PAUSE: Duration = Duration::from_millis(100);
 
 /// How often it is said that clients wait.
 const SAID_AGAIN: Duration = Duration::from_secs(1);
@@ -60,41 +62,57 @@ pub fn serve(
     executor: &Executor,
 ) -> io::Result<impl Future<Output = ()> + use<>> {
     let silence = config.bounds.download.gap;
+    let (others, own): (Vec<_>, Vec<_>) = listeners.into_iter().partition(|each| each.slot().is_some());
     let open = |listener: Listener| Ok(listener.open()?.bears_silence_for(silence));
-    let open: Vec<Open> = listeners.into_iter().map(open).collect::<io::Result<_>>()?;
+    let open: Vec<Open> = own.into_iter().map(open).collect::<io::Result<_>>()?;
     let (watch, last) = shutdown::watch(stage);
     let admission = Admission::new(config.bounds.admission);
     let crowd = Crowd::new(config.bounds.connections, executor.clone());
     let memory = Memory::new(memory::ALL);
     let worker =
         Worker { config: Arc::new(config), app, watch, executor: executor.clone(), admission, crowd, memory };
+    let mut keeper = worker.config.rota.map(Keeper::new);
     for listener in open {
-        executor.spawn(accept(listener, worker.clone()));
+        let turn = keeper.as_mut().map_or_else(Turn::always, |keeper| keeper.turn(None));
+        executor.spawn(accept(listener, turn, worker.clone()));
+    }
+    if let Some(mut keeper) = keeper {
+        for listener in others {
+            let turn = keeper.turn(listener.slot());
+            executor.spawn(relief::relieve(listener, turn, worker.clone()));
+        }
+        executor.spawn(keeper.run(worker.clone()));
     }
     drop(worker);
     Ok(last.gone())
 }
 
-async fn accept(listener: Open, worker: Worker) {
+async fn accept(listener: Open, mut turn: Turn, worker: Worker) {
     let mut watch = worker.watch.clone();
-    let mut shortage = Shortage { worker: worker.clone(), said: None };
+    let mut shortage = Shortage::new(&worker);
     loop {
         let accepted = tokio::select! {
             biased;
             () = poll_fn(|cx| listener.poll_recalled(cx)) => return,
             _ = watch.reached(Stage::Draining) => break,
-            accepted = next(&listener, &mut shortage) => accepted,
+            accepted = next(&listener, &mut turn, &mut shortage) => accepted,
         };
         shortage.take_in(accepted, &listener).await;
     }
     listener.shut_gate();
+    answer_the_last(&listener, &mut shortage).await;
+}
+
+/// Lets in those who wait, as the worker drains.
+pub(crate) async fn answer_the_last(listener: &Open, shortage: &mut Shortage) {
+    let mut watch = shortage.worker.watch.clone();
     // What the kernel has already greeted for us would be reset by closing the listener. Tokio has heard of it once
     // its driver had a turn.
-    driver_turn(&worker.executor).await;
+    driver_turn(&shortage.worker.executor).await;
     tokio::select! {
         biased;
         _ = watch.reached(Stage::Aborting) => {}
-        () = answer_those_who_wait(&listener, &mut shortage) => {}
+        () = answer_those_who_wait(listener, shortage) => {}
     }
 }
 
@@ -127,16 +145,20 @@ fn take_in((socket, peer, seat): (Socket, Peer, Seat), listener: &Open, worker: 
     executor.spawn(seat.until(client::serve(socket, Arc::new(peer), worker)));
 }
 
-type Accepted = io::Result<(Socket, Peer, Seat)>;
+pub(crate) type Accepted = io::Result<(Socket, Peer, Seat)>;
 
 /// What of one listener's clients came to nothing yet, and when that was said.
-struct Shortage {
+pub(crate) struct Shortage {
     worker: Worker,
     said: Option<Instant>,
 }
 
 impl Shortage {
-    async fn take_in(&mut self, accepted: Accepted, listener: &Open) {
+    pub(crate) fn new(worker: &Worker) -> Self {
+        Self { worker: worker.clone(), said: None }
+    }
+
+    pub(crate) async fn take_in(&mut self, accepted: Accepted, listener: &Open) {
         match accepted {
             Ok(client) => take_in(client, listener, &self.worker),
             Err(error) if is_shortage(&error) => {
@@ -174,12 +196,18 @@ impl Shortage {
 }
 
 /// The next client. Dropped while it waits it has taken nobody.
-async fn next(listener: &Open, shortage: &mut Shortage) -> Accepted {
+pub(crate) async fn next(listener: &Open, turn: &mut Turn, shortage: &mut Shortage) -> Accepted {
     loop {
-        if let Some(accepted) = poll_fn(|cx| shortage.poll_client(listener, cx)).await {
-            return accepted;
+        turn.comes().await;
+        let found = poll_fn(|cx| {
+            // Looked at also when the client is there that was waited for.
+            if turn.is_ours() { shortage.poll_client(listener, cx) } else { Poll::Ready(None) }
+        });
+        match found.await {
+            Some(accepted) => return accepted,
+            None if turn.is_ours() => shortage.wait().await,
+            None => {}
         }
-        shortage.wait().await;
     }
 }
 

@@ -11,6 +11,7 @@ use crate::admission::Permit;
 use crate::app_half::AppHalf;
 use crate::peer::Peer;
 use crate::request_id::Trace;
+use crate::rota::Beat;
 use crate::websocket_half::WebSocketHalf;
 
 /// Answers requests. The network hands over, the implementor decides when and where to run.
@@ -27,6 +28,11 @@ pub trait App: Send + Sync + 'static {
     /// The request that `token` was named for in [`AppHalf::known_as`] is to be cancelled: whoever asks
     /// [`AppHalf::is_cancelled`] finds it so.
     fn cancel(&self, _token: Token) {}
+
+    /// Shows that whoever answers requests is not held by something: the beat is answered where they are answered.
+    fn show_life(&self, beat: Beat) {
+        beat.answer();
+    }
 
     /// Something that its operator wants to read; asked for by [`crate::Config`], and of no use to who asked for nothing.
     fn report(&self, _report: Report) {}

@@ -13,6 +13,7 @@ use crate::admission::AdmissionLimits;
 use crate::forwarded::Proxies;
 use crate::pace::PaceLimits;
 use crate::request_id::RequestIds;
+use crate::rota::Rota;
 use crate::tally::Tally;
 
 /// Settings of one worker's network side.
@@ -44,6 +45,8 @@ pub struct Config {
     pub unconfirmed: Unconfirmed,
     /// How WebSockets are spoken, if they are.
     pub websockets: Option<WebSockets>,
+    /// Its part among several workers, if there are several.
+    pub rota: Option<Rota>,
 }
 
 /// What a WebSocket may cost, and how it is kept alive; `None` is never.

@@ -58,6 +58,8 @@ pub struct Listener {
     ownership: Ownership,
     recall: Option<std::os::unix::net::UnixStream>,
     door: Door,
+    /// Whose it is, if it is another worker's.
+    slot: Option<usize>,
 }
 
 /// The same, driven by the runtime it was opened in.
@@ -91,14 +93,15 @@ impl Listener {
         }
         socket.set_nonblocking(true)?;
         let address = socket.local_addr()?;
-        if address.as_socket().is_some() {
-            Ok(Self { kind: Kind::Tcp(socket.into()), ownership, recall: None, door: Door::Open })
+        let kind = if address.as_socket().is_some() {
+            Kind::Tcp(socket.into())
         } else if address.is_unix() {
             let path = address.as_pathname().map(|path| path.to_string_lossy().into_owned());
-            Ok(Self { kind: Kind::Unix(socket.into(), path), ownership, recall: None, door: Door::Open })
+            Kind::Unix(socket.into(), path)
         } else {
-            Err(ListenError::Family)
-        }
+            return Err(ListenError::Family);
+        };
+        Ok(Self { kind, ownership, recall: None, door: Door::Open, slot: None })
     }
 
     /// One that is lent to this worker until whoever lent it says something on this socket, or closes its end. From then
@@ -124,9 +127,38 @@ impl Listener {
         Self { door: Door::Redirecting(port), ..self }
     }
 
+    /// One of another worker's slot: clients are let in while nobody else keeps it.
+    #[must_use]
+    pub fn of_slot(self, slot: usize) -> Self {
+        Self { slot: Some(slot), ..self }
+    }
+
+    /// Whose it is, if it is another worker's.
+    pub(crate) fn slot(&self) -> Option<usize> {
+        self.slot
+    }
+
+    /// Another descriptor of the same socket.
+    pub(crate) fn try_clone(&self) -> io::Result<Self> {
+        let kind = match &self.kind {
+            Kind::Tcp(listener) => Kind::Tcp(listener.try_clone()?),
+            Kind::Unix(listener, path) => Kind::Unix(listener.try_clone()?, path.clone()),
+        };
+        let recall = self.recall.as_ref().map(std::os::unix::net::UnixStream::try_clone).transpose()?;
+        Ok(Self { kind, ownership: self.ownership, recall, door: self.door.clone(), slot: self.slot })
+    }
+
+    /// No child that the application forks keeps it.
+    pub(crate) fn claim(&self) -> forked::Claim {
+        match &self.kind {
+            Kind::Tcp(listener) => forked::Claim::on(listener),
+            Kind::Unix(listener, _) => forked::Claim::on(listener),
+        }
+    }
+
     /// Makes it known to the current runtime.
     pub(crate) fn open(self) -> io::Result<Open> {
-        let Self { kind, ownership, recall, door } = self;
+        let Self { kind, ownership, recall, door, .. } = self;
         let recall = recall.map(UnixStream::from_std).transpose()?;
         Ok(match kind {
             Kind::Tcp(listener) => {
@@ -158,7 +190,7 @@ impl Open {
     /// Lets nobody new knock, so that those who have are all there are: closing a listener resets whoever still waits.
     pub(crate) fn shut_gate(&self) {
         if let (Kind::Tcp(listener), Ownership::Ours) = (&self.kind, self.ownership) {
-            drop_newcomers(listener);
+            drop_newcomers(&socket2::SockRef::from(listener));
         }
     }
 
@@ -209,17 +241,29 @@ fn limit_silence(stream: &TcpStream, time: Option<Duration>) {
 #[cfg(not(target_os = "linux"))]
 fn limit_silence(_: &TcpStream, _: Option<Duration>) {}
 
+/// Lets nobody new knock at a listening TCP socket, through whichever descriptor; see `Open::shut_gate`.
+///
+/// # Errors
+/// When it is no socket.
+pub fn shut_gate(descriptor: OwnedFd) -> io::Result<()> {
+    let socket = socket2::Socket::from(descriptor);
+    if socket.local_addr()?.as_socket().is_some() {
+        drop_newcomers(&socket2::SockRef::from(&socket));
+    }
+    Ok(())
+}
+
 /// BPF's "return 0": the kernel drops what arrives for the listener, and their clients ask again and are refused. Those
 /// who wait already have sockets of their own. A refusal of it leaves the gate open, as it was.
 #[cfg(target_os = "linux")]
-fn drop_newcomers(listener: &TcpListener) {
+fn drop_newcomers(listener: &socket2::SockRef<'_>) {
     let filter = [socket2::SockFilter::new(BPF_RETURN, 0, 0, 0)];
-    let _ = socket2::SockRef::from(listener).attach_filter(&filter);
+    let _ = listener.attach_filter(&filter);
 }
 
 /// Elsewhere sockets take no filter, and the gate stays open.
 #[cfg(not(target_os = "linux"))]
-fn drop_newcomers(_: &TcpListener) {}
+fn drop_newcomers(_: &socket2::SockRef<'_>) {}
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {

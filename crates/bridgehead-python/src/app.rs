@@ -4,28 +4,45 @@
 
 use std::sync::Arc;
 
-use bridgehead_net::{App, Arrival, Report, Token};
+use bridgehead_net::{App, Arrival, Beat, Report, Rota, Token};
 
 use crate::inbox::{Event, Inbox};
 
 /// Hands what the network has to the loop's thread.
 #[derive(Debug)]
-pub(crate) struct ToLoop(pub(crate) Arc<Inbox>);
+pub(crate) struct ToLoop {
+    inbox: Arc<Inbox>,
+    /// Where requests are counted, if anybody wants to know.
+    rota: Option<Rota>,
+}
+
+impl ToLoop {
+    pub(crate) fn new(inbox: Arc<Inbox>, rota: Option<Rota>) -> Self {
+        Self { inbox, rota }
+    }
+}
 
 impl App for ToLoop {
     fn dispatch(&self, arrival: Box<Arrival>) -> Result<(), Box<Arrival>> {
-        self.0.arrive(arrival)
+        if let Some(rota) = &self.rota {
+            rota.board.count_request(rota.place);
+        }
+        self.inbox.arrive(arrival)
     }
 
     fn progress(&self, token: Token) {
-        self.0.push(Event::Progress(token));
+        self.inbox.push(Event::Progress(token));
     }
 
     fn cancel(&self, token: Token) {
-        self.0.push(Event::Cancel(token));
+        self.inbox.push(Event::Cancel(token));
+    }
+
+    fn show_life(&self, beat: Beat) {
+        self.inbox.ask(beat);
     }
 
     fn report(&self, report: Report) {
-        self.0.report(report);
+        self.inbox.report(report);
     }
 }

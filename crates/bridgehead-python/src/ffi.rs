@@ -5,7 +5,8 @@
 #![allow(unsafe_code)]
 
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::{io, mem, ptr};
+use std::sync::atomic::AtomicU64;
+use std::{io, mem, ptr, slice};
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -107,6 +108,26 @@ pub(crate) fn duplicate(descriptor: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: it is not -1, and a number that is not open is refused by the system with EBADF.
     let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
     borrowed.try_clone_to_owned()
+}
+
+/// Memory that all processes share that have this file, which is as long as `count` words. It stays until the process
+/// ends: whoever runs may look at it any time.
+pub(crate) fn share_words(file: &OwnedFd, count: usize) -> io::Result<&'static [AtomicU64]> {
+    let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+    let size = mem::size_of::<AtomicU64>() * count;
+    // A shorter file would be mapped as well, and its missing pages end whoever touches them.
+    let length = std::fs::File::from(file.try_clone()?).metadata()?.len();
+    if usize::try_from(length).map_or(true, |length| length < size) {
+        return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    // SAFETY: the system chooses the place, so nothing of ours is there, and it judges the descriptor.
+    let place = unsafe { libc::mmap(ptr::null_mut(), size, access, kind, file.as_raw_fd(), 0) };
+    if place == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the mapping is as long, begins at a page, is never unmapped, and everybody writes to it by atomics only;
+    // any bytes are a valid integer.
+    Ok(unsafe { slice::from_raw_parts(place.cast::<AtomicU64>(), count) })
 }
 
 /// Has the current runtime watch a descriptor for being readable.

@@ -10,7 +10,7 @@ use std::sync::PoisonError;
 #[cfg(not(loom))]
 use std::sync::{Mutex, MutexGuard};
 
-use bridgehead_net::{Arrival, Report, Token};
+use bridgehead_net::{Arrival, Beat, Report, Token};
 #[cfg(loom)]
 use loom::sync::{Mutex, MutexGuard};
 
@@ -58,7 +58,15 @@ struct Queue {
     arrivals: usize,
     reports: usize,
     lost: u64,
+    /// Somebody asks whether the loop lives.
+    beat: Option<Beat>,
     watch: LoopState,
+}
+
+impl Queue {
+    fn is_filled(&self) -> bool {
+        !self.events.is_empty() || self.beat.is_some()
+    }
 }
 
 /// What the loop's thread does about the queue.
@@ -74,8 +82,14 @@ enum LoopState {
 
 impl Inbox {
     pub(crate) fn new(wake: Wake) -> Self {
-        let queue =
-            Queue { events: VecDeque::new(), arrivals: 0, reports: 0, lost: 0, watch: LoopState::Armed };
+        let queue = Queue {
+            events: VecDeque::new(),
+            arrivals: 0,
+            reports: 0,
+            lost: 0,
+            beat: None,
+            watch: LoopState::Armed,
+        };
         Self { queue: Mutex::new(queue), wake }
     }
 
@@ -85,7 +99,7 @@ impl Inbox {
 
     /// Whether something waits.
     pub(crate) fn is_filled(&self) -> bool {
-        !self.lock().events.is_empty()
+        self.lock().is_filled()
     }
 
     /// Queues a new request, unless too many wait.
@@ -114,8 +128,19 @@ impl Inbox {
         self.push_into(self.lock(), event);
     }
 
+    /// Has the loop's thread answer, the next time it looks.
+    pub(crate) fn ask(&self, beat: Beat) {
+        let mut queue = self.lock();
+        queue.beat = Some(beat);
+        self.wake_for(queue);
+    }
+
     fn push_into(&self, mut queue: MutexGuard<'_, Queue>, event: Event) {
         queue.events.push_back(event);
+        self.wake_for(queue);
+    }
+
+    fn wake_for(&self, mut queue: MutexGuard<'_, Queue>) {
         if queue.watch == LoopState::Armed {
             queue.watch = LoopState::Woken;
             drop(queue);
@@ -127,7 +152,11 @@ impl Inbox {
     pub(crate) fn open(&self) {
         let mut queue = self.lock();
         let came_back = std::mem::replace(&mut queue.watch, LoopState::Draining) == LoopState::Draining;
+        let beat = queue.beat.take();
         drop(queue);
+        if let Some(beat) = beat {
+            beat.answer();
+        }
         // Also when it was not woken: a drain that nobody asked for may have overtaken the wake, which would never end.
         if !came_back {
             self.wake.clear();
@@ -154,11 +183,11 @@ impl Inbox {
     /// The loop's thread stops looking: true when it has to come back by itself, since something is left.
     pub(crate) fn close(&self) -> bool {
         let mut queue = self.lock();
-        if queue.events.is_empty() {
-            queue.watch = LoopState::Armed;
-            return false;
+        if queue.is_filled() {
+            return true;
         }
-        true
+        queue.watch = LoopState::Armed;
+        false
     }
 
     fn lock(&self) -> MutexGuard<'_, Queue> {

@@ -6,6 +6,7 @@
 mod app;
 mod awaitable;
 mod bell;
+mod board;
 mod bounds;
 mod budget;
 mod cancelling;
@@ -62,6 +63,8 @@ use pyo3::prelude::*;
 
 #[pymodule(gil_used = true)]
 mod _native {
+    #[pymodule_export]
+    use crate::board::{Board, shut_gate};
     #[pymodule_export]
     use crate::control::Control;
     #[pymodule_export]

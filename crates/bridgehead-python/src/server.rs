@@ -15,6 +15,7 @@ use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::board::Board;
 use crate::bounds::{Bounds, WebSockets};
 use crate::drain::{Books, Bridge, Callables, Flush};
 use crate::driver::Driver;
@@ -44,6 +45,8 @@ struct Options {
     redirect: Option<u16>,
     /// By which whoever lent them calls them back.
     recall: Option<RawFd>,
+    /// The part of one worker among several.
+    rota: Option<Rota>,
     root_path: String,
     state: Option<Py<PyDict>>,
     pathsend: bool,
@@ -60,6 +63,22 @@ struct Options {
     runtime: Wanted,
     /// What coroutines are run by, if it is not asyncio alone.
     request_task: Option<RequestTaskType>,
+}
+
+/// `bridgehead.station.Station`: which slot is this worker's, and where others' sockets are.
+#[derive(FromPyObject)]
+struct Rota {
+    board: Py<Board>,
+    slot: usize,
+    place: usize,
+    /// Each with its slot, and whether its clients speak TLS.
+    others: Vec<(RawFd, usize, bool)>,
+}
+
+impl Rota {
+    fn read(&self) -> bridgehead_net::Rota {
+        bridgehead_net::Rota { board: self.board.get().words(), slot: self.slot, place: self.place }
+    }
 }
 
 /// `bridgehead.forwarded.Trusted`: whose word is taken for who a client is.
@@ -272,8 +291,11 @@ fn stepper(
 
 fn start(py: Python<'_>, options: &Options, logs: Wiring, tally: Arc<Tally>) -> PyResult<Started> {
     let config = config(options, logs, tally)?;
-    let listeners =
-        options.listeners.iter().map(|&listener| listen(listener, options)).collect::<PyResult<_>>()?;
+    let mut listeners =
+        options.listeners.iter().map(|&listener| listen(listener, options)).collect::<PyResult<Vec<_>>>()?;
+    for &(descriptor, slot, secure) in options.rota.iter().flat_map(|rota| &rota.others) {
+        listeners.push(listen((descriptor, false, secure), options)?.of_slot(slot));
+    }
     network::start(py, &options.runtime, config, listeners)
 }
 
@@ -292,6 +314,7 @@ fn config(options: &Options, logs: Wiring, tally: Arc<Tally>) -> PyResult<Config
         request_ids: logs.request_ids,
         unconfirmed: ffi::unconfirmed,
         websockets: options.websockets.as_ref().map(WebSockets::read).transpose()?,
+        rota: options.rota.as_ref().map(Rota::read),
     })
 }
 

@@ -82,6 +82,7 @@ pub(crate) fn plain(keep_alive: Duration) -> Config {
         request_ids: None,
         unconfirmed: |_| None,
         websockets: None,
+        rota: None,
     }
 }
 

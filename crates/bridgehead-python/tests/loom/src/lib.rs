@@ -18,6 +18,14 @@ pub struct Arrival(pub usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token(pub usize);
 
+/// A question whether the loop lives.
+#[derive(Debug)]
+pub struct Beat;
+
+impl Beat {
+    pub fn answer(self) {}
+}
+
 /// Something for Python's loggers.
 #[derive(Debug)]
 pub struct Report(pub usize);

@@ -1,0 +1,38 @@
+"""`--workers`: a small parent that holds the sockets, and keeps so many workers running.
+
+Here is how it begins. Several workers' life is in `crew.py`, one post's in `post.py`, and the sockets are in
+`slots.py`. Not what a worker does: `member.py`.
+
+Invariant: this process never imports the application, so that no fault of that can end it.
+"""
+
+import signal
+import threading
+from collections.abc import Mapping
+from contextlib import ExitStack
+
+from bridgehead.caught import Caught
+from bridgehead.config import Config
+from bridgehead.cores import workers
+from bridgehead.errors import StartError
+from bridgehead.supervisor.crew import SIGNALS, Crew
+from bridgehead.supervisor.slots import Slots
+
+
+def run(config: Config, environ: Mapping[str, str]) -> signal.Signals:
+    """Serve until told to stop, in workers with this environment; the signal that said so."""
+    if not isinstance(config.app, str):
+        message = "several workers need the words that name the application: other processes import it"
+        raise StartError(message, 'give them instead of the object: "module:app"')
+    if threading.current_thread() is not threading.main_thread():
+        message = "several workers need the main thread, the only one that signals come to"
+        raise StartError(message, "call it there")
+    with ExitStack() as stack:
+        if config.ssl_self_signed:
+            from bridgehead.certificates import made_once
+
+            config = made_once(config, stack)
+        slots = Slots(config, workers(config))
+        stack.callback(slots.close)
+        caught = stack.enter_context(Caught(SIGNALS))
+        return Crew(config, environ, slots).run(caught)

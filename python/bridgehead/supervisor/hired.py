@@ -1,0 +1,71 @@
+"""One worker as its parent sees it: a child process at a place of the board.
+
+Not the process (`offspring.py`), and not whose successor it is (`post.py`).
+
+Invariant: its place is nobody else's until `close`.
+"""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from bridgehead._native import Board
+from bridgehead.channel import News, Order, Stage
+from bridgehead.config import Config
+from bridgehead.offspring import Offspring, lent
+from bridgehead.sockets import Bound
+from bridgehead.station import Posting
+from bridgehead.supervisor.memory import Memory
+from bridgehead.supervisor.slots import Slots
+
+
+class Hired(Offspring):
+    """A worker."""
+
+    def __init__(self, slot: int, terms: "Terms") -> None:
+        self.place = terms.memory.take_place()
+        self._memory = terms.memory
+        self._since: float | None = None
+        super().__init__(*terms.order(slot, self.place), terms.environ)
+
+    @property
+    def served_for(self) -> float | None:
+        """Seconds since it was ready; None if it never was."""
+        return None if self._since is None else time.monotonic() - self._since
+
+    def close(self) -> None:
+        """Let go of what is left of it, its place included."""
+        super().close()
+        self._memory.leave_place(self.place)
+
+    def _take_in(self, news: News) -> None:
+        super()._take_in(news)
+        if news.stage is Stage.READY:
+            self._since = time.monotonic()
+
+
+class Terms:
+    """What is the same for every worker."""
+
+    def __init__(self, config: Config, path: Sequence[str], environ: Mapping[str, str], slots: Slots) -> None:
+        self.memory = Memory()
+        self.slots = slots
+        self.environ = environ
+        self._order = Order(config=replace(config, workers=1), path=[*path])
+
+    @property
+    def board(self) -> Board:
+        """What all of them share."""
+        return self.memory.board
+
+    def order(self, slot: int, place: int) -> "tuple[Order, Iterable[Bound | Memory]]":
+        """What one of them is told, and what it inherits for that."""
+        own, others = self.slots.of(slot), [*self.slots.others(slot)]
+        posting = Posting(
+            board=self.memory.fileno(),
+            slot=self.slots.number(slot),
+            place=place,
+            others=tuple((each.fileno(), number, each.secure) for number, each in others),
+        )
+        order = replace(self._order, config=lent(self._order.config, own), posting=posting)
+        return order, [*own, *(each for _, each in others), self.memory]

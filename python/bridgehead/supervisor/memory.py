@@ -1,0 +1,48 @@
+"""The memory that workers share with their parent, and whose place on it is whose.
+
+Not what is written there: workers do that, in Rust (`board.rs`).
+
+Invariant: a place has one process at a time, and is blank when that comes.
+"""
+
+import os
+import sys
+import tempfile
+
+from bridgehead._native import Board
+
+
+class Memory:
+    """A file without a name, as long as the board is."""
+
+    def __init__(self) -> None:
+        self._descriptor = _file_without_a_name()
+        os.ftruncate(self._descriptor, Board.SIZE)
+        self.board = Board(self._descriptor)
+        self._taken: set[int] = set()
+
+    def fileno(self) -> int:
+        """What a worker inherits."""
+        return self._descriptor
+
+    def take_place(self) -> int:
+        """One that nobody has."""
+        place = next(number for number in range(len(self._taken) + 1) if number not in self._taken)
+        self._taken.add(place)
+        self.board.clear(place)
+        return place
+
+    def leave_place(self, place: int) -> None:
+        """It may be another's."""
+        self._taken.discard(place)
+
+    def close(self) -> None:
+        """Let go of the file; the memory stays with whoever has it."""
+        os.close(self._descriptor)
+
+
+def _file_without_a_name() -> int:
+    if sys.platform == "linux":
+        return os.memfd_create("bridgehead-board")
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())

@@ -1,0 +1,92 @@
+"""One worker's post: who serves there, who is to succeed, who is leaving.
+
+Not when all of them stop, nor what is said of them together (`crew.py`).
+
+Invariant: whoever serves is not told to leave before its successor is ready, and one at most is coming.
+"""
+
+import time
+from collections.abc import Iterator
+
+from bridgehead import log
+from bridgehead.offspring import State
+from bridgehead.supervisor.backoff import Backoff
+from bridgehead.supervisor.hired import Hired, Terms
+
+
+class Post:
+    """A slot's."""
+
+    def __init__(self, slot: int, terms: Terms, grace: float) -> None:
+        self.slot = slot
+        self._terms = terms
+        self._grace = grace
+        self.serving: Hired | None = None
+        self.coming: Hired | None = None
+        self._leaving: list[Hired] = []
+        self._due: float | None = 0.0
+        self._backoff = Backoff()
+
+    def __iter__(self) -> Iterator[Hired]:
+        """Every process there is."""
+        yield from (each for each in (self.serving, self.coming) if each is not None)
+        yield from list(self._leaving)
+
+    @property
+    def failures(self) -> int:
+        """How many in a row ended early."""
+        return self._backoff.failures
+
+    @property
+    def patience(self) -> float | None:
+        """Seconds until one is due to be started; None if none is."""
+        return None if self._due is None else max(0.0, self._due - time.monotonic())
+
+    def hire(self) -> Hired:
+        """Start one."""
+        self._due = None
+        self.coming = Hired(self.slot, self._terms)
+        return self.coming
+
+    def stop(self) -> None:
+        """Nobody comes any more, and everybody leaves; who waits is let in first."""
+        self._due = None
+        for each in self:
+            each.stop(self._grace)
+
+    def hear(self, child: Hired) -> None:
+        """It has said something."""
+        if child is self.coming and child.served:
+            self._succeed(child)
+        elif child is self.serving and child.state is State.STOPPING:
+            # Somebody else told it so. It goes in order, and others let its clients in meanwhile.
+            self._leave(child)
+            self._due = time.monotonic()
+
+    def ended(self, child: Hired, *, silently: bool) -> None:
+        """It is gone. Silently: nobody comes after it, and who has to know why knows it already."""
+        if child in self._leaving:
+            self._leaving.remove(child)
+            return
+        if child is self.serving:
+            self._terms.board.give_up(self._terms.slots.number(self.slot))
+            self.serving = None
+        else:
+            self.coming = None
+        if silently:
+            return
+        wait = self._backoff.after(child.served_for)
+        self._due = time.monotonic() + wait
+        when = f"in {wait:g} s" if wait else "now"
+        log.logger().error("Worker [%d] %s. Another is started %s.", child.pid, child.ending, when)
+
+    def _succeed(self, child: Hired) -> None:
+        before, self.serving, self.coming = self.serving, child, None
+        if before is not None:
+            before.take_back()  # who waits is for the new one
+            before.stop(self._grace)
+            self._leaving.append(before)
+
+    def _leave(self, child: Hired) -> None:
+        self.serving = None
+        self._leaving.append(child)

@@ -1,0 +1,96 @@
+"""The listening sockets of several workers: bound once by the parent, and kept for its whole life.
+
+With SO_REUSEPORT each slot has a socket of its own, and the kernel divides clients between them; elsewhere,
+and of what somebody else has opened, all workers share one. Not who accepts there (`rota.rs`).
+
+Invariant: an address is taken without SO_REUSEPORT first, so it is ours alone or the start fails; and no
+socket is closed while there may be workers, since closing one resets the clients that wait in it.
+"""
+
+import socket
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+
+from bridgehead._native import shut_gate
+from bridgehead.config import Config
+from bridgehead.sockets import Bound, Kind, bind
+
+# Elsewhere the option exists, but one socket gets all clients.
+_DIVIDES = sys.platform == "linux"
+
+
+class Slots:
+    """So many slots, each with a socket for each address."""
+
+    def __init__(self, config: Config, count: int) -> None:
+        self._backlog = config.backlog
+        with ExitStack() as undo:
+            self._first = bind(config.addresses(), backlog=config.backlog)
+            for each in self._first:
+                undo.callback(each.close)
+            self._slots = [self._first]
+            for _ in range(1, count):
+                slot = [self._another(each) for each in self._first]
+                for mine, first in zip(slot, self._first, strict=True):
+                    if mine is not first:
+                        undo.callback(mine.close)
+                self._slots.append(slot)
+            self._undo = undo.pop_all()
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    @property
+    def labels(self) -> list[str]:
+        """Where clients find us."""
+        return [each.label for each in self._first]
+
+    def number(self, post: int) -> int:
+        """The slot of a post; there may be more posts than slots."""
+        return post % len(self._slots)
+
+    def of(self, post: int) -> Sequence[Bound]:
+        """Where the worker of this post lets clients in."""
+        return self._slots[self.number(post)]
+
+    def others(self, post: int) -> Iterator[tuple[int, Bound]]:
+        """Where it stands in for others, each with its slot."""
+        own = self.of(post)
+        for number, bound in enumerate(self._slots):
+            yield from ((number, each) for each in bound if each not in own)
+
+    def shut_gates(self) -> None:
+        """Nobody new may knock; who waits is let in as before."""
+        for each in {id(each): each for slot in self._slots for each in slot}.values():
+            if each.kind is Kind.TCP and not each.inherited:
+                shut_gate(each.socket.fileno())
+
+    def close(self) -> None:
+        """Nobody listens any more."""
+        self._undo.close()
+
+    def _another(self, first: Bound) -> Bound:
+        """A socket of the same address, or the same one where that cannot be."""
+        if first.kind is not Kind.TCP or first.inherited or not _DIVIDES:
+            return first
+        try:
+            first.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            return replace(first, socket=self._bind_beside(first.socket))
+        except OSError:
+            return first
+
+    def _bind_beside(self, first: socket.socket) -> socket.socket:
+        with ExitStack() as undo:
+            sock = undo.enter_context(socket.socket(first.family, socket.SOCK_STREAM))
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            if first.family == socket.AF_INET6:
+                only = first.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY)
+                sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, only)
+            sock.bind(first.getsockname())
+            sock.listen(self._backlog)
+            sock.setblocking(False)
+            undo.pop_all()
+        return sock

@@ -1,0 +1,108 @@
+"""A worker that is dead, stopped, blocked or not ready holds up nobody who comes."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from harness import UVICORN, Client, Server, request
+from harness.server import STARTUP_SECONDS
+from harness.workers import imported, serve, wait_all, wait_gone, who
+
+from bridgehead.supervisor.backoff import Backoff
+
+pytestmark = pytest.mark.skipif(UVICORN, reason="of workers that are ours")
+
+PATIENCE = 2.0  # seconds for an answer that may never come; then another client comes
+
+
+def ask_or_leave(server: Server) -> int | None:
+    """Who answers a new connection; None if nobody does."""
+    with Client(("127.0.0.1", server.port), timeout=PATIENCE) as client:
+        client.send(request("/", headers=[("Connection", "close")]))
+        try:
+            return int(client.read_response().body)
+        except TimeoutError:
+            return None
+
+
+def test_a_thousand_clients_are_answered_while_one_worker_is_stopped_and_one_crashes_again_and_again(
+    tmp_path: Path,
+) -> None:
+    for seat in "abc":
+        (tmp_path / seat).touch()
+    with serve(workers=4, env={"SEATS": str(tmp_path)}) as server:
+        server.wait_line("Application startup complete.", count=3, timeout=STARTUP_SECONDS)
+        server.wait_line("ended with exit code 9.", timeout=STARTUP_SECONDS)
+        stopped = who(server)
+        os.kill(stopped, signal.SIGSTOP)
+        try:
+            answered = {who(server) for _ in range(1000)}
+            assert stopped not in answered
+        finally:
+            os.kill(stopped, signal.SIGCONT)
+        server.stop()
+
+
+def test_a_killed_worker_is_succeeded_and_nobody_else_notices() -> None:
+    with serve() as server:
+        wait_all(server)
+        first, second = imported(server)
+        os.kill(first, signal.SIGKILL)
+        wait_gone([first])
+        while len(imported(server)) < 3:
+            assert who(server) != first
+        line = f"Worker [{first}] was killed by SIGKILL. Another is started now."
+        server.wait_line(line)
+        server.wait_line("Application startup complete.", count=3, timeout=STARTUP_SECONDS)
+        third = imported(server)[2]
+        while who(server) != third:
+            pass
+        # Exit code 3 says nothing of a start when it comes from a worker that has served.
+        server.connect().send(request("/exit"))
+        ended = int(server.wait_line("] ended with exit code 3. Another is").split("[")[1].split("]")[0])
+        server.wait_line("Application startup complete.", count=4, timeout=STARTUP_SECONDS)
+        # Told by somebody else, a worker ends in order, and is succeeded as well.
+        left = second if ended == third else third
+        os.kill(left, signal.SIGTERM)
+        wait_gone([left])
+        server.wait_line("Application startup complete.", count=5, timeout=STARTUP_SECONDS)
+        server.stop()
+
+
+def test_workers_of_which_none_comes_up_are_given_up(tmp_path: Path) -> None:
+    with serve(env={"SEATS": str(tmp_path)}, ready=False) as server:
+        assert server.wait_exit(60) == 1
+        assert "No worker has come up in 3 tries: giving up." in server.stderr
+        wait_gone(imported(server))
+
+
+def test_a_crash_loop_waits_ever_longer_and_a_steady_worker_ends_it() -> None:
+    backoff = Backoff()
+    assert [backoff.after(served) for served in (None, 0.1, None, 4.9)] == [0.0, 0.5, 1.0, 2.0]
+    assert [backoff.after(None) for _ in range(20)][-1] == 30.0
+    assert [backoff.after(served) for served in (5.0, 0.1, 0.1)] == [0.0, 0.0, 0.5]
+
+
+@pytest.mark.parametrize("name", ["asyncio", "fused", "fused-uvloop"])
+def test_who_comes_while_a_worker_is_blocked_is_answered_by_another(tmp_path: Path, name: str) -> None:
+    release = tmp_path / "release"
+    with serve("--loop", name, env={"RELEASE": str(release)}) as server:
+        wait_all(server)
+        held = server.connect(timeout=STARTUP_SECONDS)
+        held.send(request("/block"))
+        blocked = int(server.wait_line(" is blocked").split()[1])
+        # Who came in the first moment may have been let in by it. Afterwards nobody is: so many in a row
+        # would be one in a million by chance.
+        in_a_row = 0
+        while in_a_row < 20:
+            answered = ask_or_leave(server)
+            assert answered != blocked
+            in_a_row = 0 if answered is None else in_a_row + 1
+        release.touch()
+        assert held.read_response().status == 200
+        while who(server) != blocked:
+            pass
+        server.stop()
