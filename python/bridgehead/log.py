@@ -139,6 +139,11 @@ def workers_ready(count: int) -> None:
     _say("All %d workers are ready.", count)
 
 
+def workers_wanted(count: int) -> None:
+    """So many there are to be from here on."""
+    _say("%d workers are wanted.", count)
+
+
 def parent_finished(pid: int) -> None:
     """Its last line."""
     _say("Stopping parent process [%d]", pid, color=_CYAN)

@@ -22,10 +22,16 @@ from bridgehead.errors import EXIT_START_FAILED
 from bridgehead.patience import Patience
 from bridgehead.supervisor.hired import Hired, Terms
 from bridgehead.supervisor.post import Post
+from bridgehead.supervisor.rolling import Rolling
 from bridgehead.supervisor.slots import Slots
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGCHLD)
+SIGNALS = (
+    *(signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGCHLD),
+    *(signal.SIGHUP, signal.SIGTTIN, signal.SIGTTOU),
+)
 
+MOST = 512  # workers; as many as `--workers` takes
+_CHANGES = frozenset({signal.SIGHUP, signal.SIGTTIN, signal.SIGTTOU})
 _TRIES = 3  # of one post, when no worker of any has ever been ready
 _LONGEST_SLEEP = 3600.0  # seconds; the system takes no number however large
 _MARGIN = 1.0  # seconds beside what a worker takes for its own end
@@ -42,6 +48,8 @@ class Crew:
         self._delay = patience.delay
         self._grace = patience.longest + _MARGIN
         self._posts = [Post(slot, self._terms, self._grace) for slot in range(len(slots))]
+        self._parting: list[Post] = []  # that nobody succeeds at
+        self._rolling = Rolling()
         self._selector = selectors.DefaultSelector()
         self._told: signal.Signals | None = None  # by which the end began
         self._failure: int | None = None  # why it began, as an exit code
@@ -70,7 +78,11 @@ class Crew:
         return self._told
 
     def _is_over(self) -> bool:
-        return self._ends and not any(True for post in self._posts for _ in post)
+        return self._ends and not any(True for post in self._every for _ in post)
+
+    @property
+    def _every(self) -> list[Post]:
+        return [*self._posts, *self._parting]
 
     @property
     def _ends(self) -> bool:
@@ -78,7 +90,7 @@ class Crew:
 
     def _patience(self) -> float:
         times = [_LONGEST_SLEEP, *(post.patience for post in self._posts)]
-        times += [child.patience for post in self._posts for child in post]
+        times += [child.patience for post in self._every for child in post]
         now = time.monotonic()
         times += [max(0.0, each - now) for each in (self._deadline, self._gates) if each is not None]
         return min(each for each in times if each is not None)
@@ -93,14 +105,13 @@ class Crew:
         """A worker has said something, or hung up."""
         if not child.hear():
             self._ignore(child)
-        if not self._ends:
+        if not self._ends and post not in self._parting:
             post.hear(child)
-            self._announce(child)
+            if child.served and not self._served:
+                self._served = True
+                log.serving(self._slots.labels)
 
-    def _announce(self, child: Hired) -> None:
-        if child.served and not self._served:
-            self._served = True
-            log.serving(self._slots.labels)
+    def _announce_all(self) -> None:
         if not self._complete and all(post.serving is not None for post in self._posts):
             self._complete = True
             log.workers_ready(len(self._posts))
@@ -113,10 +124,34 @@ class Crew:
         for number in caught.take():
             if number is signal.SIGCHLD:
                 continue  # `_judge` looks
-            if self._ends or number is signal.SIGQUIT:
+            if number in _CHANGES:
+                self._change(number)
+            elif self._ends or number is signal.SIGQUIT:
                 self._die_by(number)
-            self._told = number
-            self._end()
+            else:
+                self._told = number
+                self._end()
+
+    def _change(self, number: signal.Signals) -> None:
+        """What a signal asks for that ends nothing; one that is ending does no more of it."""
+        if self._ends:
+            return
+        if number is signal.SIGHUP:
+            self._rolling.begin(self._posts)
+            return
+        if number is signal.SIGTTIN and len(self._posts) < MOST:
+            self._posts.append(Post(self._lowest_number(), self._terms, self._grace))
+        elif number is signal.SIGTTOU and len(self._posts) > 1:
+            post = self._posts.pop()
+            post.part()
+            self._rolling.forget(post)
+            self._parting.append(post)
+        self._complete = False
+        log.workers_wanted(len(self._posts))
+
+    def _lowest_number(self) -> int:
+        taken = {post.slot for post in self._posts}
+        return min(set(range(len(taken) + 1)) - taken)
 
     def _end(self) -> None:
         """Everybody is to leave, within one time for all."""
@@ -124,7 +159,7 @@ class Crew:
         self._deadline, self._gates = now + self._grace, now + self._delay
         log.stopping()
         self._shut_gates()
-        for post in self._posts:
+        for post in self._every:
             post.stop()
 
     def _shut_gates(self) -> None:
@@ -137,19 +172,24 @@ class Crew:
         """See what has become of the workers, and of time."""
         self._shut_gates()
         late = self._deadline is not None and self._deadline <= time.monotonic()
-        for post in self._posts:
+        for post in self._every:
             for child in post:
                 if late or child.patience == 0.0:
                     log.logger().warning("Worker [%d] did not end in time: killed.", child.pid)
                     child.kill()
                 if child.has_ended():
                     self._bury(post, child)
+        self._parting = [post for post in self._parting if any(True for _ in post)]
+        if not self._ends:
+            self._rolling.step()
+            self._announce_all()
 
     def _bury(self, post: Post, child: Hired) -> None:
         self._ignore(child)
         child.close()
         refused = child.refused_to_start
-        post.ended(child, silently=self._ends or (refused and not self._served))
+        unmissed = self._ends or post in self._parting
+        post.ended(child, silently=unmissed or (refused and not self._served))
         if self._ends or self._served:
             return
         if refused:
@@ -162,7 +202,7 @@ class Crew:
             self._kill()
 
     def _kill(self) -> None:
-        for post in self._posts:
+        for post in self._every:
             for child in post:
                 child.kill()
 

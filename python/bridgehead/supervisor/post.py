@@ -7,11 +7,20 @@ Invariant: whoever serves is not told to leave before its successor is ready, an
 
 import time
 from collections.abc import Iterator
+from enum import Enum, auto
 
 from bridgehead import log
 from bridgehead.offspring import State
 from bridgehead.supervisor.backoff import Backoff
 from bridgehead.supervisor.hired import Hired, Terms
+
+
+class Renewal(Enum):
+    """What became of the last time that a new worker was asked for."""
+
+    UNDERWAY = auto()
+    DONE = auto()
+    FAILED = auto()
 
 
 class Post:
@@ -26,6 +35,7 @@ class Post:
         self._leaving: list[Hired] = []
         self._due: float | None = 0.0
         self._backoff = Backoff()
+        self.renewal = Renewal.DONE
 
     def __iter__(self) -> Iterator[Hired]:
         """Every process there is."""
@@ -48,6 +58,17 @@ class Post:
         self.coming = Hired(self.slot, self._terms)
         return self.coming
 
+    def renew(self) -> None:
+        """Whoever serves is to be succeeded."""
+        self.renewal = Renewal.UNDERWAY
+        self._due = time.monotonic()
+
+    def part(self) -> None:
+        """Nobody comes any more, and everybody leaves; who waits is for others."""
+        for each in self:
+            each.take_back()
+        self.stop()
+
     def stop(self) -> None:
         """Nobody comes any more, and everybody leaves; who waits is let in first."""
         self._due = None
@@ -60,8 +81,9 @@ class Post:
             self._succeed(child)
         elif child is self.serving and child.state is State.STOPPING:
             # Somebody else told it so. It goes in order, and others let its clients in meanwhile.
-            self._leave(child)
-            self._due = time.monotonic()
+            self.serving = None
+            self._leaving.append(child)
+            self._due_in(0.0)
 
     def ended(self, child: Hired, *, silently: bool) -> None:
         """It is gone. Silently: nobody comes after it, and who has to know why knows it already."""
@@ -73,20 +95,29 @@ class Post:
             self.serving = None
         else:
             self.coming = None
+            self.renewal = Renewal.FAILED
         if silently:
             return
+        if self.serving is not None:
+            log.logger().error("Worker [%d] %s before it was ready.", child.pid, child.ending)
+            return
         wait = self._backoff.after(child.served_for)
-        self._due = time.monotonic() + wait
         when = f"in {wait:g} s" if wait else "now"
+        if not self._due_in(wait):
+            when = "already"
         log.logger().error("Worker [%d] %s. Another is started %s.", child.pid, child.ending, when)
 
     def _succeed(self, child: Hired) -> None:
         before, self.serving, self.coming = self.serving, child, None
+        self.renewal = Renewal.DONE
         if before is not None:
             before.take_back()  # who waits is for the new one
             before.stop(self._grace)
             self._leaving.append(before)
 
-    def _leave(self, child: Hired) -> None:
-        self.serving = None
-        self._leaving.append(child)
+    def _due_in(self, seconds: float) -> bool:
+        """Have one started, unless one is coming or due already."""
+        if self.coming is not None or self._due is not None:
+            return False
+        self._due = time.monotonic() + seconds
+        return True

@@ -1,0 +1,49 @@
+"""A rolling reload: which posts are still to have a new worker, and which one is getting it.
+
+Not how a worker is succeeded (`post.py`).
+
+Invariant: one post at a time, and the first successor that does not come up ends it: whoever serves then
+serves on.
+"""
+
+from collections.abc import Iterable
+
+from bridgehead import log
+from bridgehead.supervisor.post import Post, Renewal
+
+
+class Rolling:
+    """Of all posts."""
+
+    def __init__(self) -> None:
+        self._left: list[Post] = []
+        self._current: Post | None = None
+        self._again = False  # whether it was asked for since the current one began, which may be too old
+
+    def begin(self, posts: Iterable[Post]) -> None:
+        """All of these, also those that have just had one: what is to be loaded may have changed since."""
+        self._left = list(posts)
+        self._again = self._current is not None
+        log.logger().info("Reloading: each worker is replaced once its successor is ready.")
+
+    def forget(self, post: Post) -> None:
+        """It is to have nobody any more."""
+        self._left = [each for each in self._left if each is not post]
+        if self._current is post:
+            self._current = None
+
+    def step(self) -> None:
+        """See how far it has come, and go on."""
+        if self._current is not None:
+            if self._current.renewal is Renewal.UNDERWAY:
+                return
+            if self._current.renewal is Renewal.FAILED and not self._again:
+                self._left.clear()
+                log.logger().error("The reload has failed: the new worker did not start. Old ones serve on.")
+            elif not self._left:
+                log.logger().info("The reload is complete.")
+            self._current, self._again = None, False
+        # One that starts by itself is replaced when it has: it may have loaded what was there before.
+        if self._left and self._left[0].coming is None:
+            self._current = self._left.pop(0)
+            self._current.renew()

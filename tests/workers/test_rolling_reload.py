@@ -1,0 +1,78 @@
+"""SIGHUP, SIGTTIN and SIGTTOU: workers come and go, and clients do not notice."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+from harness import UVICORN, Server
+from harness.server import STARTUP_SECONDS
+from harness.workers import imported, serve, wait_all, wait_gone, who
+
+pytestmark = pytest.mark.skipif(UVICORN, reason="of workers that are ours")
+
+APP = """
+async def app(scope, receive, send):
+    assert scope["type"] == "http"
+    await send({{"type": "http.response.start", "status": 200, "headers": []}})
+    await send({{"type": "http.response.body", "body": {body!r}}})
+"""
+COMPLETE = "The reload is complete."
+
+
+def save(folder: Path, body: str) -> None:
+    # Of another length each time: Python takes compiled code for current by the second and the length.
+    (folder / "main.py").write_text(APP.format(body=body.encode()))
+
+
+def test_a_reload_replaces_each_worker_and_a_broken_version_none(tmp_path: Path) -> None:
+    save(tmp_path, "v1")
+    with Server("main:app", "--workers", "2", "--no-access-log", cwd=tmp_path, allow=["Traceback"]) as server:
+        wait_all(server)
+        save(tmp_path, "v2, longer")
+        server.signal(signal.SIGHUP)
+        seen = set()
+        while COMPLETE not in server.stderr:
+            answer = server.ask("/")
+            assert answer.status == 200
+            seen.add(answer.body)
+        assert seen <= {b"v1", b"v2, longer"}
+        assert {server.ask("/").body for _ in range(20)} == {b"v2, longer"}
+        (tmp_path / "main.py").write_text("this is not Python")
+        server.signal(signal.SIGHUP)
+        server.wait_line("The reload has failed: the new worker did not start.", timeout=STARTUP_SECONDS)
+        assert {server.ask("/").body for _ in range(20)} == {b"v2, longer"}
+        save(tmp_path, "v3, longer still")
+        server.signal(signal.SIGHUP)
+        server.wait_line(COMPLETE, count=2, timeout=STARTUP_SECONDS)
+        assert {server.ask("/").body for _ in range(20)} == {b"v3, longer still"}
+
+
+def test_many_reloads_at_once_and_a_stop_among_them_leave_nobody() -> None:
+    with serve() as server:
+        wait_all(server)
+        for _ in range(20):
+            server.signal(signal.SIGHUP)
+        server.wait_line("app: imported by", count=3, timeout=STARTUP_SECONDS)
+        assert who(server) in imported(server)
+        server.signal(signal.SIGHUP)
+        server.stop()
+        wait_gone(imported(server))
+
+
+def test_workers_are_added_and_taken_away() -> None:
+    with serve() as server:
+        wait_all(server)
+        server.signal(signal.SIGTTIN)
+        server.wait_line("All 3 workers are ready.", timeout=STARTUP_SECONDS)
+        assert who(server) in imported(server)
+        for wanted in (2, 1):
+            server.signal(signal.SIGTTOU)
+            server.wait_line(f"{wanted} workers are wanted.")
+        server.wait_line("Finished server process", count=2, timeout=STARTUP_SECONDS)
+        [left] = {who(server) for _ in range(40)}
+        server.signal(signal.SIGTTOU)
+        server.wait_line("1 workers are wanted.", count=2)
+        assert who(server) == left
+        server.stop()
