@@ -5,6 +5,8 @@ What frames come to, `tests/websocket` has: it is the same code.
 
 from __future__ import annotations
 
+import json
+import ssl
 import zlib
 from collections.abc import Iterator
 from signal import SIGTERM
@@ -115,6 +117,18 @@ def test_a_client_without_room_parks_its_application_and_costs_bounded_memory() 
         assert server.memory_peak() - before < 8 * 1024**2
         # The connection's window is spent, and nothing else is.
         assert client.ask("/scope", method="HEAD").status == 200
+
+
+def test_by_tls_its_scheme_is_wss() -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with (
+        Server("websocket_app:app", "--ssl-self-signed") as server,
+        Http2Client(server.port, context) as client,
+    ):
+        assert StreamWebSocket(client, "/echo").echo("secret") == "secret"
+        StreamWebSocket(client, "/scope").read_frame()
+        assert json.loads(client.ask("/notes/scope").body)["scheme"] == "wss"
 
 
 def test_a_stop_closes_it_with_1012() -> None:
