@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -66,3 +67,14 @@ def test_a_handshake_that_does_not_end_is_over_in_its_time(server: Server) -> No
         assert silent.read_to_any_end() == b""
         assert slow.read_to_any_end() == b""
         server.wait_line(f"127.0.0.1:{silent.port}: no handshake came of it: its time is over")
+
+
+def test_who_has_slept_is_answered_and_told_of_the_end() -> None:
+    with Server("tls_app:app", *OURS) as server, reach(server) as client, reach(server) as idle:
+        for each in (client, idle):
+            assert each.ask("/tls").status == 200
+        # Longer than a connection stays awake, of which there is nothing to be seen.
+        time.sleep(1.5)
+        assert client.ask("/tls").status == 200
+        server.stop()
+        assert idle.read_to_end() == b""

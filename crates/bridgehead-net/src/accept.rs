@@ -15,12 +15,13 @@ use crate::admission::Admission;
 use crate::app::{App, Report};
 use crate::client;
 use crate::config::Config;
-use crate::crowd::{Crowd, Seat};
+use crate::crowd::Crowd;
 use crate::executor::Executor;
 use crate::handshake;
 use crate::listen::{Door, Listener, Open};
 use crate::memory::{self, Memory};
 use crate::peer::Peer;
+use crate::reclaim::Reclaim;
 use crate::redirect::Redirect;
 use crate::relief;
 use crate::rota::{Keeper, Turn};
@@ -47,6 +48,7 @@ pub(crate) struct Worker {
     pub(crate) admission: Admission,
     pub(crate) crowd: Crowd,
     pub(crate) memory: Memory,
+    pub(crate) reclaim: Reclaim,
 }
 
 /// Begins to serve the listeners on the current runtime, by tasks of `executor`. What is returned ends when `stage` says so and the last
@@ -69,25 +71,27 @@ pub fn serve(
     let admission = Admission::new(config.bounds.admission);
     let crowd = Crowd::new(config.bounds.connections, executor.clone());
     let memory = Memory::new(memory::ALL);
-    let worker =
-        Worker { config: Arc::new(config), app, watch, executor: executor.clone(), admission, crowd, memory };
+    let reclaim = Reclaim::new(config.give_back, executor.clone());
+    let config = Arc::new(config);
+    let executor = executor.clone();
+    let worker = Arc::new(Worker { config, app, watch, executor, admission, crowd, memory, reclaim });
     let mut keeper = worker.config.rota.map(Keeper::new);
     for listener in open {
         let turn = keeper.as_mut().map_or_else(Turn::always, |keeper| keeper.turn(None));
-        executor.spawn(accept(listener, turn, worker.clone()));
+        worker.executor.spawn(accept(listener, turn, Arc::clone(&worker)));
     }
     if let Some(mut keeper) = keeper {
         for listener in others {
             let turn = keeper.turn(listener.slot());
-            executor.spawn(relief::relieve(listener, turn, worker.clone()));
+            worker.executor.spawn(relief::relieve(listener, turn, Arc::clone(&worker)));
         }
-        executor.spawn(keeper.run(worker.clone()));
+        worker.executor.spawn(keeper.run(Arc::clone(&worker)));
     }
     drop(worker);
     Ok(last.gone())
 }
 
-async fn accept(listener: Open, mut turn: Turn, worker: Worker) {
+async fn accept(listener: Open, mut turn: Turn, worker: Arc<Worker>) {
     let mut watch = worker.watch.clone();
     let mut shortage = Shortage::new(&worker);
     loop {
@@ -131,31 +135,31 @@ fn is_shortage(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM))
 }
 
-fn take_in((socket, peer, seat): (Socket, Peer, Seat), listener: &Open, worker: &Worker) {
-    let mut worker = worker.clone();
-    let executor = worker.executor.clone();
+fn take_in((socket, peer): (Socket, Peer), listener: &Open, worker: &Arc<Worker>) {
+    let executor = &worker.executor;
+    let worker = Arc::clone(worker);
     match listener.door() {
-        Door::Secured(doorway) => {
-            let greeted = handshake::run(socket, peer, doorway.clone(), worker);
-            return executor.spawn(seat.until(greeted));
+        Door::Secured(doorway) => executor.spawn(handshake::run(socket, peer, doorway.clone(), worker)),
+        Door::Open => executor.spawn(client::serve(socket, Arc::new(peer), worker)),
+        Door::Redirecting(port) => {
+            let app = Arc::new(Redirect { port: *port, app: Arc::clone(&worker.app) });
+            let worker = Arc::new(Worker { app, ..Worker::clone(&worker) });
+            executor.spawn(client::serve(socket, Arc::new(peer), worker));
         }
-        Door::Redirecting(port) => worker.app = Arc::new(Redirect { port: *port, app: worker.app }),
-        Door::Open => {}
     }
-    executor.spawn(seat.until(client::serve(socket, Arc::new(peer), worker)));
 }
 
-pub(crate) type Accepted = io::Result<(Socket, Peer, Seat)>;
+pub(crate) type Accepted = io::Result<(Socket, Peer)>;
 
 /// What of one listener's clients came to nothing yet, and when that was said.
 pub(crate) struct Shortage {
-    worker: Worker,
+    worker: Arc<Worker>,
     said: Option<Instant>,
 }
 
 impl Shortage {
-    pub(crate) fn new(worker: &Worker) -> Self {
-        Self { worker: worker.clone(), said: None }
+    pub(crate) fn new(worker: &Arc<Worker>) -> Self {
+        Self { worker: Arc::clone(worker), said: None }
     }
 
     pub(crate) async fn take_in(&mut self, accepted: Accepted, listener: &Open) {
@@ -191,7 +195,7 @@ impl Shortage {
         let crowd = &self.worker.crowd;
         let Some(room) = crowd.room() else { return Poll::Ready(None) };
         let accepted = ready!(listener.poll_accept(cx));
-        Poll::Ready(Some(accepted.map(|(socket, peer)| (socket, peer, crowd.seat(room)))))
+        Poll::Ready(Some(accepted.map(|(socket, peer)| (socket.seated(crowd.seat(room)), peer))))
     }
 }
 

@@ -7,11 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use bytes::Bytes;
 
 use crate::accept::Worker;
-use crate::connection::{self, Line};
+use crate::connection;
 use crate::farewell;
 use crate::http2;
+use crate::inspected::Io;
+use crate::line::Line;
 use crate::peer::Peer;
-use crate::socket::{Io, Socket};
+use crate::socket::Socket;
 use crate::told::Told;
 use crate::websocket_session::{self, Opened};
 
@@ -43,15 +45,19 @@ impl Successor {
 }
 
 /// Serves one client.
-pub(crate) async fn serve(socket: Socket, peer: Arc<Peer>, worker: Worker) {
-    let line = Arc::new(Line::new(socket, peer, &worker));
+pub(crate) fn serve(socket: Socket, peer: Arc<Peer>, worker: Arc<Worker>) -> impl Future<Output = ()> {
+    // Beforehand, or the task would have room for what the line is made of.
+    run(Arc::new(Line::new(socket, peer, &worker)), worker)
+}
+
+async fn run(line: Arc<Line>, worker: Arc<Worker>) {
     let _told = Told::of(&worker, &line.peer);
     match connection::serve(&line, &worker).await {
         Left::HandedOver(opened, came) => {
             let io = Io { socket: Arc::clone(&line.socket), inspector: None };
-            websocket_session::run(io, came, opened, &worker).await;
+            Box::pin(websocket_session::run(io, came, opened, &worker)).await;
         }
-        // Apart, so that a connection of HTTP/1 needs no room for it.
+        // Apart, as above, so that a connection of HTTP/1 needs no room for it.
         Left::Http2(ahead) => Box::pin(http2::run(line, worker, ahead)).await,
         Left::Ended if line.leaves_something_unread() => {
             farewell::linger_unless_cut(&line.socket, &worker.executor, &mut worker.watch.clone()).await;

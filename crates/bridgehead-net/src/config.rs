@@ -43,6 +43,8 @@ pub struct Config {
     pub request_ids: Option<RequestIds>,
     /// Asks the system how far a client has read.
     pub unconfirmed: Unconfirmed,
+    /// Gives the system what is free of our memory.
+    pub give_back: fn(),
     /// How WebSockets are spoken, if they are.
     pub websockets: Option<WebSockets>,
     /// Its part among several workers, if there are several.

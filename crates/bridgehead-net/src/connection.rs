@@ -9,7 +9,7 @@
 //! | `Head` | the rest of a head; its time: 408; a head that is refused |
 //! | `Busy` | the answer's end; a broken socket; a client that reads too slowly |
 //! | `Encore` | the application's last word on an answer that is already written in full |
-//! | `Idle` | the next request; the keep-alive time; draining, at once |
+//! | `Idle` | the next request; the keep-alive time, for most of which it sleeps (`dormant`); draining, at once |
 //! | `Rest` | the end of a body that nobody reads, which is thrown away; draining, at once |
 //! | `Closing` | the connection's end |
 //!
@@ -17,69 +17,34 @@
 
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
-use http::request;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 
 use crate::accept::{Worker, driver_turn};
-use crate::app::App;
-use crate::client::{Left, Successor};
-use crate::client_half::{Encore, Witness};
-use crate::config::{Config, Http2};
+use crate::client::Left;
+use crate::client_half::Witness;
+use crate::config::Http2;
 use crate::departure::Departure;
+use crate::dormant::{self, AWAKE};
 use crate::exchange::After;
 use crate::executor::Executor;
-use crate::farewell;
 use crate::http1;
-use crate::inspector::{Inspector, Standing};
-use crate::peer::Peer;
+use crate::inspected::Io;
+use crate::inspector::Standing;
+use crate::line::{Line, Phase};
 use crate::refusal::Refusal;
 use crate::service;
 use crate::shutdown::{Drain, Stage};
-use crate::socket::{Io, Socket};
 use crate::tally::Hardship;
 use crate::timers::{Sleep, poll_deadline};
-use crate::turn::Turn;
 
 /// A client that was let in while the worker drains has its request on its way; nobody else is waited for.
 pub(crate) const FRESH_GRACE: Duration = Duration::from_millis(250);
-
-/// A connection as its requests see it.
-pub(crate) struct Line {
-    pub(crate) socket: Arc<Socket>,
-    pub(crate) peer: Arc<Peer>,
-    inspector: Arc<Inspector>,
-    // Whether the client gets time to read what it was told last.
-    lingers: AtomicBool,
-    draining: AtomicBool,
-    // Whether the worker is about to: an answer is then the connection's last.
-    last_call: AtomicBool,
-    pub(crate) app: Arc<dyn App>,
-    pub(crate) config: Arc<Config>,
-    crowd: crate::crowd::Crowd,
-    /// Whether its client may be a proxy that names others.
-    trusted: bool,
-    // Only the connection's own task comes here, and below, but hyper wants what it polls to be shareable.
-    phase: Mutex<Phase>,
-    /// What takes over when hyper is through.
-    pub(crate) successor: Successor,
-}
-
-#[derive(Debug)]
-pub(crate) enum Phase {
-    Fresh(Instant),
-    Head(Instant),
-    Busy(Option<Witness>),
-    Encore(Encore),
-    Idle(Instant),
-    Rest,
-    Closing,
-}
 
 /// What ended the wait for all that may come.
 enum Event {
@@ -99,14 +64,37 @@ enum Event {
     Unread,
     /// An answer asked for the connection to be closed.
     Closing,
+    /// Nothing has come for a while.
+    Asleep(Instant),
+}
+
+/// What hyper's part of a connection comes to.
+enum Part {
+    Left(Left),
+    Asleep(Instant),
 }
 
 /// Answers requests, until there are no more.
-pub(crate) async fn serve(line: &Arc<Line>, worker: &Worker) -> Left {
+pub(crate) async fn serve(line: &Arc<Line>, worker: &Arc<Worker>) -> Left {
+    loop {
+        // Apart, so that it takes no room while the connection sleeps.
+        match Box::pin(serve_awake(line, worker)).await {
+            Part::Left(left) => return left,
+            Part::Asleep(since) => {
+                if let Some(left) = dormant::sleep(line, since, worker).await {
+                    return left;
+                }
+            }
+        }
+    }
+}
+
+async fn serve_awake(line: &Arc<Line>, worker: &Arc<Worker>) -> Part {
+    let woken = line.idle_since();
     let mut watch = worker.watch.clone();
     let executor = &worker.executor;
     let protocol = http1::protocol(&worker.config);
-    let service = service_fn(|request| service::answer(Arc::clone(line), worker.clone(), request));
+    let service = service_fn(|request| service::answer(Arc::clone(line), Arc::clone(worker), request));
     let io = Io { socket: Arc::clone(&line.socket), inspector: Some(Arc::clone(&line.inspector)) };
     let mut http = protocol.serve_connection(TokioIo::new(io), service);
     let mut timer = pin!(executor.sleep(line.config.bounds.first_byte.unwrap_or(line.config.keep_alive)));
@@ -124,19 +112,19 @@ pub(crate) async fn serve(line: &Arc<Line>, worker: &Worker) -> Left {
         match event {
             Event::Done(ended) => {
                 if let Some(opened) = line.successor.take() {
-                    return Left::HandedOver(opened, http.into_parts().read_buf);
+                    return Part::Left(Left::HandedOver(opened, http.into_parts().read_buf));
                 }
                 line.record_refusal(ended);
-                return Left::Ended;
+                return Part::Left(Left::Ended);
             }
             Event::Refused(Refusal::Preface) if line.config.http2 == Http2::Spoken => {
-                return Left::Http2(line.inspector.preface());
+                return Part::Left(Left::Http2(line.inspector.preface()));
             }
             Event::Refused(refusal) => {
                 line.refuse(refusal, executor).await;
-                return Left::Ended;
+                return Part::Left(Left::Ended);
             }
-            Event::Stage(Stage::Aborting) => return Left::Gone,
+            Event::Stage(Stage::Aborting) => return Part::Left(Left::Gone),
             Event::Stage(Stage::LastCall) => {
                 drain = Drain::Warned;
                 line.last_call.store(true, Ordering::Relaxed);
@@ -145,13 +133,17 @@ pub(crate) async fn serve(line: &Arc<Line>, worker: &Worker) -> Left {
                 drain = Drain::Asked;
                 line.draining.store(true, Ordering::Relaxed);
             }
-            Event::Over | Event::Unread => return Left::Ended,
+            Event::Over | Event::Unread => return Part::Left(Left::Ended),
+            Event::Asleep(since) => return Part::Asleep(since),
             Event::Silence => {
                 worker.config.tally.met(Hardship::Silence);
-                return Left::Ended;
+                return Part::Left(Left::Ended);
             }
-            // Half a head is no request: hyper would wait for the rest of it.
-            Event::Last if line.is_fresh() => return Left::Ended,
+            // Half a head is no request: hyper would wait for the rest of it. So it would for a first request, if it got
+            // the connection anew and there were none.
+            Event::Last if line.is_fresh() || woken.is_some() && woken == line.idle_since() => {
+                return Part::Left(Left::Ended);
+            }
             Event::Last => {
                 drain = Drain::Begun;
                 Pin::new(&mut http).graceful_shutdown();
@@ -165,83 +157,6 @@ pub(crate) async fn serve(line: &Arc<Line>, worker: &Worker) -> Left {
 }
 
 impl Line {
-    pub(crate) fn new(mut socket: Socket, peer: Arc<Peer>, worker: &Worker) -> Self {
-        socket.set_pace(worker.config.bounds.download);
-        Self {
-            socket: Arc::new(socket),
-            trusted: worker.config.proxies.as_ref().is_some_and(|proxies| proxies.trust(&peer.client)),
-            peer,
-            inspector: Arc::new(Inspector::new(worker.config.bounds.head)),
-            lingers: AtomicBool::new(false),
-            draining: AtomicBool::new(false),
-            last_call: AtomicBool::new(worker.watch.is_past(Stage::LastCall)),
-            app: Arc::clone(&worker.app),
-            config: Arc::clone(&worker.config),
-            crowd: worker.crowd.clone(),
-            phase: Mutex::new(Phase::Fresh(Instant::now())),
-            successor: Successor::default(),
-        }
-    }
-
-    /// Whether something has come behind the request that is being answered.
-    pub(crate) fn has_more(&self) -> bool {
-        self.inspector.has_more()
-    }
-
-    /// Whether the client gets time to read what it was told, while what it sends is thrown away.
-    pub(crate) fn leaves_something_unread(&self) -> bool {
-        let knows = self.lingers.load(Ordering::Relaxed) || self.inspector.standing() == Standing::InBody;
-        !self.socket.has_final_word() && (knows || farewell::is_due(&self.socket, &self.config))
-    }
-
-    /// What the client was told last closes the connection, and may reach it before what it sends.
-    pub(crate) fn will_linger(&self) {
-        self.lingers.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether an answer that begins now is to be the connection's last.
-    pub(crate) fn is_last_call(&self) -> bool {
-        self.last_call.load(Ordering::Relaxed)
-    }
-
-    /// The connection's time belongs to a request from here on.
-    pub(crate) fn begin(self: &Arc<Self>, head: &request::Parts) -> Turn {
-        *self.phase() = Phase::Busy(None);
-        Turn::new(Arc::clone(self), self.peer_of(head), head)
-    }
-
-    /// A request of HTTP/2, which shares the connection with others.
-    pub(crate) fn begin_stream(self: &Arc<Self>, head: &request::Parts) -> Turn {
-        Turn::beside_others(Arc::clone(self), self.peer_of(head), head)
-    }
-
-    /// Who sent this request: the client, or whom a trusted proxy names.
-    fn peer_of(&self, head: &request::Parts) -> Arc<Peer> {
-        let proxies = self.config.proxies.as_ref().filter(|_| self.trusted);
-        let seen = proxies.and_then(|proxies| proxies.see_through(&self.peer, &head.headers));
-        seen.map_or_else(|| Arc::clone(&self.peer), Arc::new)
-    }
-
-    /// Waits until the application is through with the answer before: no two requests of a connection run at once.
-    pub(crate) async fn previous_is_through(&self) -> After {
-        poll_fn(|cx| match &*self.phase() {
-            Phase::Encore(encore) => encore.poll_through(cx),
-            Phase::Closing => Poll::Ready(After::Close),
-            Phase::Fresh(_) | Phase::Head(_) | Phase::Busy(_) | Phase::Idle(_) | Phase::Rest => {
-                Poll::Ready(After::KeepAlive)
-            }
-        })
-        .await
-    }
-
-    pub(crate) fn phase(&self) -> MutexGuard<'_, Phase> {
-        self.phase.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn is_fresh(&self) -> bool {
-        matches!(*self.phase(), Phase::Fresh(_) | Phase::Head(_))
-    }
-
     fn poll_event(&self, timer: Pin<&mut Sleep>, asked: bool, cx: &mut Context<'_>) -> Poll<Event> {
         let mut phase = self.phase();
         match &mut *phase {
@@ -316,7 +231,10 @@ impl Line {
             }
             Phase::Fresh(since) => (config.bounds.first_byte.map(|time| since + time), Event::Silence),
             Phase::Rest | Phase::Busy(_) | Phase::Encore(_) | Phase::Closing => (None, Event::Over),
-            Phase::Idle(since) => (Some(since + self.crowd.keep_alive(config.keep_alive)), Event::Over),
+            Phase::Idle(since) => match (self.idles_until(since), since + AWAKE) {
+                (end, asleep) if asleep < end => (Some(asleep), Event::Asleep(since)),
+                (end, _) => (Some(end), Event::Over),
+            },
         };
         drop(phase);
         ready!(poll_deadline(timer, deadline, cx));

@@ -87,14 +87,6 @@ impl Crowd {
     }
 }
 
-impl Seat {
-    /// Keeps it for a connection, whose socket is closed by the end of `served`.
-    pub(crate) async fn until(self, served: impl Future<Output = ()>) {
-        served.await;
-        drop(self);
-    }
-}
-
 impl Drop for Seat {
     fn drop(&mut self) {
         drop(self.permit.take());

@@ -47,7 +47,7 @@ impl Doorway {
 }
 
 /// Serves one client, if its handshake succeeds.
-pub(crate) async fn run(mut socket: Socket, peer: Peer, door: Doorway, worker: Worker) {
+pub(crate) async fn run(mut socket: Socket, peer: Peer, door: Doorway, worker: Arc<Worker>) {
     let greeted = {
         let mut watch = worker.watch.clone();
         let executor = worker.executor.clone();

@@ -27,8 +27,8 @@ use tokio::sync::watch;
 use crate::accept::Worker;
 use crate::admission::{Admission, AdmissionLimits};
 use crate::config::Config;
-use crate::connection::Line;
 use crate::farewell;
+use crate::line::Line;
 use crate::refusal::Refusal;
 use crate::shutdown::{Stage, Watch};
 use crate::tally::Hardship;
@@ -114,7 +114,7 @@ enum Ending {
 }
 
 /// Serves a client that speaks HTTP/2; `ahead` is what it was already heard to say.
-pub(crate) async fn run(line: Arc<Line>, worker: Worker, ahead: Bytes) {
+pub(crate) async fn run(line: Arc<Line>, worker: Arc<Worker>, ahead: Bytes) {
     let traffic = Traffic::new();
     let wire = Wire::new(Arc::clone(&line.socket), ahead, traffic.clone());
     let mut watch = worker.watch.clone();
@@ -168,7 +168,7 @@ fn protocol(config: &Config) -> server::Builder {
 
 struct Session {
     line: Arc<Line>,
-    worker: Worker,
+    worker: Arc<Worker>,
     traffic: Traffic,
     admission: Admission,
     /// Dropped with the connection, which its streams hear of.
@@ -218,7 +218,7 @@ impl Session {
     fn spawn(&self, request: Request<RecvStream>, respond: SendResponse<Bytes>) {
         let stream = stream::Stream {
             line: Arc::clone(&self.line),
-            worker: self.worker.clone(),
+            worker: Arc::clone(&self.worker),
             running: self.traffic.enter(),
             admission: self.admission.clone(),
             alive: self.alive.subscribe(),

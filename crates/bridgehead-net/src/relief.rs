@@ -4,6 +4,7 @@
 //! own worker, and no other.
 
 use std::future::poll_fn;
+use std::sync::Arc;
 
 use crate::accept::{self, PAUSE, Shortage, Worker};
 use crate::listen::{Listener, Open};
@@ -19,7 +20,7 @@ enum Relieved {
 }
 
 /// Stands in at this listener whenever it is this worker's turn.
-pub(crate) async fn relieve(listener: Listener, mut turn: Turn, worker: Worker) {
+pub(crate) async fn relieve(listener: Listener, mut turn: Turn, worker: Arc<Worker>) {
     let _claim = listener.claim();
     let mut watch = worker.watch.clone();
     loop {
@@ -40,7 +41,7 @@ pub(crate) async fn relieve(listener: Listener, mut turn: Turn, worker: Worker) 
     }
 }
 
-async fn stand_in(listener: &Open, turn: &mut Turn, worker: &Worker) -> Relieved {
+async fn stand_in(listener: &Open, turn: &mut Turn, worker: &Arc<Worker>) -> Relieved {
     let mut watch = worker.watch.clone();
     let mut shortage = Shortage::new(worker);
     let mut over = turn.clone();

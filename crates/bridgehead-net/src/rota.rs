@@ -113,7 +113,7 @@ impl Keeper {
     }
 
     /// Looks around until the worker drains, or is called back. Then it keeps its slot no longer than it has said.
-    pub(crate) async fn run(mut self, worker: Worker) {
+    pub(crate) async fn run(mut self, worker: Arc<Worker>) {
         let mut watch = worker.watch.clone();
         loop {
             self.look(&*worker.app);

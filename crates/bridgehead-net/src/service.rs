@@ -19,8 +19,8 @@ use crate::app::{Arrival, RequestHead, WebSocketRequest};
 use crate::body::{AnswerBody, Framing};
 use crate::client_half::ClientHalf;
 use crate::config::{Config, Departures};
-use crate::connection::Line;
 use crate::exchange::{self, After, Answer, Flow};
+use crate::line::Line;
 use crate::refusal::Refusal;
 use crate::request_id;
 use crate::socket::Socket;
@@ -39,7 +39,7 @@ pub(crate) struct ClientGone;
 /// Answers one request.
 pub(crate) async fn answer(
     line: Arc<Line>,
-    worker: Worker,
+    worker: Arc<Worker>,
     request: Request<Incoming>,
 ) -> Result<Response<AnswerBody>, ClientGone> {
     if line.previous_is_through().await == After::Close {

@@ -10,19 +10,18 @@
 use std::io::{self, IoSlice, Read};
 use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::{Duration, Instant};
 
 use socket2::SockRef;
-use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+use tokio::io::{Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
 use crate::config::Unconfirmed;
+use crate::crowd::Seat;
 use crate::forked;
-use crate::inspector::Inspector;
 use crate::pace::PaceLimits;
 use crate::reading::Reading;
 use crate::session::{Session, Wire};
@@ -44,6 +43,8 @@ pub(crate) struct Socket {
     reading: Mutex<Reading>,
     // Bytes that the system has taken.
     written: AtomicU64,
+    // Behind the stream, which is closed when it is free again.
+    seat: Option<Seat>,
 }
 
 /// What is between the stream and who reads and writes.
@@ -103,7 +104,14 @@ impl Socket {
             held_up: AtomicBool::new(false),
             reading: Mutex::new(Reading::new(PaceLimits::default())),
             written: AtomicU64::new(0),
+            seat: None,
         }
+    }
+
+    /// The connection's place, for as long as it is open.
+    pub(crate) fn seated(mut self, seat: Seat) -> Self {
+        self.seat = Some(seat);
+        self
     }
 
     /// All that is read and written from now on goes through this session, whose handshake is over.
@@ -341,55 +349,4 @@ pub(crate) fn locked(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
 /// One byte is enough to tell bytes from an end.
 pub(crate) fn peek(socket: &SockRef<'_>) -> io::Result<usize> {
     socket.peek(&mut [MaybeUninit::uninit()])
-}
-
-/// A shared [`Socket`] as the byte stream that hyper wants, with somebody who looks at what is read.
-#[derive(Debug)]
-pub(crate) struct Io {
-    pub(crate) socket: Arc<Socket>,
-    /// `None` once what comes is no HTTP any more.
-    pub(crate) inspector: Option<Arc<Inspector>>,
-}
-
-impl AsyncRead for Io {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let Some(inspector) = &self.inspector else { return self.socket.poll_read(cx, buffer) };
-        if let Some(polled) = inspector.poll_closed() {
-            return polled;
-        }
-        let before = buffer.filled().len();
-        ready!(self.socket.poll_read(cx, buffer))?;
-        inspector.poll_look(buffer, before)
-    }
-}
-
-impl AsyncWrite for Io {
-    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.socket.poll_write(cx, &[IoSlice::new(bytes)])
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        self.socket.poll_write(cx, slices)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        true
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.socket.poll_flush(cx)
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // hyper would tell of a connection that is gone instead of why it ended.
-        self.socket.poll_end(cx).map(Ok)
-    }
 }

@@ -24,9 +24,9 @@ use crate::admission::{Admission, Permit};
 use crate::app::{Arrival, RequestHead, WebSocketRequest};
 use crate::client_half::{ClientHalf, Encore};
 use crate::config::Departures;
-use crate::connection::Line;
 use crate::exchange::{self, Answer, Flow};
 use crate::http_date;
+use crate::line::Line;
 use crate::refusal::Refusal;
 use crate::service;
 use crate::stream_answer::Writing;
@@ -40,7 +40,7 @@ use crate::upload::{Begin, Progress, Uploader};
 /// One request's stream.
 pub(crate) struct Stream {
     pub(crate) line: Arc<Line>,
-    pub(crate) worker: Worker,
+    pub(crate) worker: Arc<Worker>,
     pub(crate) running: Running,
     /// How many applications may run for its connection: more than there are streams, when those were broken off.
     pub(crate) admission: Admission,

@@ -10,7 +10,7 @@ use http::request;
 
 use crate::access::Record;
 use crate::client_half::{Encore, Witness};
-use crate::connection::{Line, Phase};
+use crate::line::{Line, Phase};
 use crate::peer::Peer;
 use crate::refusal::Refusal;
 use crate::request_id::Trace;

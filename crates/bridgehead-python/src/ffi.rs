@@ -164,6 +164,17 @@ pub(crate) fn unconfirmed(_: BorrowedFd<'_>) -> Option<u64> {
     None
 }
 
+/// Gives the system the memory that is free, wherever it lies. Others that want memory meanwhile may wait.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub(crate) fn give_back() {
+    // SAFETY: it takes no pointer, and may be called by any thread.
+    unsafe { libc::malloc_trim(0) };
+}
+
+/// Other systems do it by themselves, or not at all.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub(crate) fn give_back() {}
+
 /// Closes a descriptor in a forked child, where whatever owns it will never run.
 pub(crate) fn close(descriptor: RawFd) {
     // SAFETY: no code of the child uses the number: the threads that did are not there.

@@ -313,6 +313,7 @@ fn config(options: &Options, logs: Wiring, tally: Arc<Tally>) -> PyResult<Config
         proxies: options.proxies.as_ref().map(Proxies::read),
         request_ids: logs.request_ids,
         unconfirmed: ffi::unconfirmed,
+        give_back: ffi::give_back,
         websockets: options.websockets.as_ref().map(WebSockets::read).transpose()?,
         rota: options.rota.as_ref().map(Rota::read),
     })

@@ -81,6 +81,7 @@ pub(crate) fn plain(keep_alive: Duration) -> Config {
         proxies: None,
         request_ids: None,
         unconfirmed: |_| None,
+        give_back: || {},
         websockets: None,
         rota: None,
     }

@@ -1,0 +1,147 @@
+//! What one connection's requests share: its socket, its client, how far it is.
+//!
+//! Not the waiting (`connection`), and not the answers (`service`).
+//!
+//! Invariant: only the connection's own task changes how far it is.
+
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
+use std::time::Instant;
+
+use http::request;
+
+use crate::accept::Worker;
+use crate::app::App;
+use crate::client::Successor;
+use crate::client_half::{Encore, Witness};
+use crate::config::Config;
+use crate::crowd::Crowd;
+use crate::exchange::After;
+use crate::farewell;
+use crate::inspector::{Inspector, Standing};
+use crate::peer::Peer;
+use crate::shutdown::Stage;
+use crate::socket::Socket;
+use crate::turn::Turn;
+
+/// A connection as its requests see it.
+pub(crate) struct Line {
+    pub(crate) socket: Arc<Socket>,
+    pub(crate) peer: Arc<Peer>,
+    pub(crate) inspector: Arc<Inspector>,
+    // Whether the client gets time to read what it was told last.
+    lingers: AtomicBool,
+    pub(crate) draining: AtomicBool,
+    // Whether the worker is about to: an answer is then the connection's last.
+    pub(crate) last_call: AtomicBool,
+    pub(crate) app: Arc<dyn App>,
+    pub(crate) config: Arc<Config>,
+    crowd: Crowd,
+    /// Whether its client may be a proxy that names others.
+    trusted: bool,
+    // Only the connection's own task comes here, and below, but hyper wants what it polls to be shareable.
+    phase: Mutex<Phase>,
+    /// What takes over when hyper is through.
+    pub(crate) successor: Successor,
+}
+
+#[derive(Debug)]
+pub(crate) enum Phase {
+    Fresh(Instant),
+    Head(Instant),
+    Busy(Option<Witness>),
+    Encore(Encore),
+    Idle(Instant),
+    Rest,
+    Closing,
+}
+
+impl Line {
+    pub(crate) fn new(mut socket: Socket, peer: Arc<Peer>, worker: &Worker) -> Self {
+        socket.set_pace(worker.config.bounds.download);
+        Self {
+            socket: Arc::new(socket),
+            trusted: worker.config.proxies.as_ref().is_some_and(|proxies| proxies.trust(&peer.client)),
+            peer,
+            inspector: Arc::new(Inspector::new(worker.config.bounds.head)),
+            lingers: AtomicBool::new(false),
+            draining: AtomicBool::new(false),
+            last_call: AtomicBool::new(worker.watch.is_past(Stage::LastCall)),
+            app: Arc::clone(&worker.app),
+            config: Arc::clone(&worker.config),
+            crowd: worker.crowd.clone(),
+            phase: Mutex::new(Phase::Fresh(Instant::now())),
+            successor: Successor::default(),
+        }
+    }
+
+    /// Whether something has come behind the request that is being answered.
+    pub(crate) fn has_more(&self) -> bool {
+        self.inspector.has_more()
+    }
+
+    /// Whether the client gets time to read what it was told, while what it sends is thrown away.
+    pub(crate) fn leaves_something_unread(&self) -> bool {
+        let knows = self.lingers.load(Ordering::Relaxed) || self.inspector.standing() == Standing::InBody;
+        !self.socket.has_final_word() && (knows || farewell::is_due(&self.socket, &self.config))
+    }
+
+    /// What the client was told last closes the connection, and may reach it before what it sends.
+    pub(crate) fn will_linger(&self) {
+        self.lingers.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether an answer that begins now is to be the connection's last.
+    pub(crate) fn is_last_call(&self) -> bool {
+        self.last_call.load(Ordering::Relaxed)
+    }
+
+    /// The connection's time belongs to a request from here on.
+    pub(crate) fn begin(self: &Arc<Self>, head: &request::Parts) -> Turn {
+        *self.phase() = Phase::Busy(None);
+        Turn::new(Arc::clone(self), self.peer_of(head), head)
+    }
+
+    /// A request of HTTP/2, which shares the connection with others.
+    pub(crate) fn begin_stream(self: &Arc<Self>, head: &request::Parts) -> Turn {
+        Turn::beside_others(Arc::clone(self), self.peer_of(head), head)
+    }
+
+    /// Who sent this request: the client, or whom a trusted proxy names.
+    fn peer_of(&self, head: &request::Parts) -> Arc<Peer> {
+        let proxies = self.config.proxies.as_ref().filter(|_| self.trusted);
+        let seen = proxies.and_then(|proxies| proxies.see_through(&self.peer, &head.headers));
+        seen.map_or_else(|| Arc::clone(&self.peer), Arc::new)
+    }
+
+    /// Waits until the application is through with the answer before: no two requests of a connection run at once.
+    pub(crate) async fn previous_is_through(&self) -> After {
+        poll_fn(|cx| match &*self.phase() {
+            Phase::Encore(encore) => encore.poll_through(cx),
+            Phase::Closing => Poll::Ready(After::Close),
+            Phase::Fresh(_) | Phase::Head(_) | Phase::Busy(_) | Phase::Idle(_) | Phase::Rest => {
+                Poll::Ready(After::KeepAlive)
+            }
+        })
+        .await
+    }
+
+    pub(crate) fn phase(&self) -> MutexGuard<'_, Phase> {
+        self.phase.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn is_fresh(&self) -> bool {
+        matches!(*self.phase(), Phase::Fresh(_) | Phase::Head(_))
+    }
+
+    pub(crate) fn idle_since(&self) -> Option<Instant> {
+        if let Phase::Idle(since) = *self.phase() { Some(since) } else { None }
+    }
+
+    /// When an idle connection is closed.
+    pub(crate) fn idles_until(&self, since: Instant) -> Instant {
+        since + self.crowd.keep_alive(self.config.keep_alive)
+    }
+}
