@@ -630,6 +630,15 @@ async def only_start(scope: Scope, receive: Receive, send: Send) -> None:
     await start(send, (b"content-length", b"5"))
 
 
+@routes.at("head-first")
+async def send_the_head_first(scope: Scope, receive: Receive, send: Send) -> None:
+    """An empty piece of body is enough for it to leave; the client ends the wait."""
+    await start(send)
+    await more(send, b"")
+    await receive()
+    await receive()
+
+
 @routes.at("endless-send")
 async def send_for_ever(scope: Scope, receive: Receive, send: Send) -> None:
     """The endless loop of the fairness tests: nothing in it yields but `send` itself."""
@@ -834,12 +843,16 @@ async def send_pipe(scope: Scope, receive: Receive, send: Send) -> None:
 
 @routes.at("trailers")
 async def send_trailers(scope: Scope, receive: Receive, send: Send) -> None:
-    """The head leaves long before the trailers, which `?announced` announces in it."""
+    """The head leaves before the trailers, which `?announced` announces in it. `?whole`: it need not."""
     headers = [(b"trailer", b"X-Sum")] if scope["query_string"] == b"announced" else []
     await send({"type": "http.response.start", "status": 200, "headers": headers, "trailers": True})
-    await more(send, b"one")
-    await asyncio.sleep(0.01)
-    await end(send, b"two")
+    if scope["query_string"] != b"whole":
+        await more(send, b"one")
+        await asyncio.sleep(0.01)
+        await end(send, b"two")
+    else:
+        await end(send, b"onetwo")
+        await asyncio.sleep(0.01)
     await send({"type": "http.response.trailers", "headers": [(b"x-sum", b"6"), (b"x-late", b"1")]})
 
 

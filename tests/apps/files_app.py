@@ -110,9 +110,10 @@ async def close_before_the_await(scope: Scope, receive: Receive, send: Send) -> 
 
 @routes.at("or-404")
 async def answer_404_for_what_is_missing(scope: Scope, receive: Receive, send: Send) -> None:
-    """`?PATH`; a path that ends with `&late` is answered after a pause."""
+    """`?PATH`, some time after the start; a path that ends with `&late` is answered after a pause."""
     path, _, late = file_named(scope).partition("&")
     await start(send, (b"x-file", b"found"))
+    await asyncio.sleep(0.01)
     try:
         await send({"type": "http.response.pathsend", "path": path})
     except OSError as error:

@@ -287,6 +287,13 @@ def test_announced_trailers_may_come_long_after_the_head(server: Server) -> None
         assert read_trailers(client) == (b"onetwo", [b"x-sum: 6"])
 
 
+def test_a_body_of_one_piece_waits_for_its_trailers_to_be_announced(server: Server) -> None:
+    with server.connect() as client:
+        client.send(b"GET /trailers?whole HTTP/1.1\r\nHost: test\r\nTE: trailers\r\n\r\n")
+        client.read_head()
+        assert read_trailers(client) == (b"onetwo", [b"x-sum: 6", b"x-late: 1"])
+
+
 def test_a_trailer_that_a_head_which_has_left_did_not_announce_is_left_out_with_one_warning(
     loop: str,
 ) -> None:

@@ -97,6 +97,13 @@ def test_a_file_may_be_closed_once_send_was_called(server: Server, file: Path) -
 # --- what cannot be had
 
 
+def test_a_path_that_comes_turns_of_the_loop_after_the_start_still_gives_the_length(
+    server: Server, file: Path
+) -> None:
+    response = server.ask(f"/or-404?{file}")
+    assert (response.framing, response.body) == ("length", file.read_bytes())
+
+
 @pytest.mark.parametrize("late", ["", "&late"])
 def test_a_missing_file_may_be_answered_with_404(server: Server, tmp_path: Path, late: str) -> None:
     path = f"{tmp_path}/missing"

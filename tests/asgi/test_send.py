@@ -42,6 +42,12 @@ def test_a_body_is_optional(server: Server) -> None:
     assert (response.status, response.body) == (200, b"")
 
 
+def test_an_empty_piece_of_body_has_the_head_leave(server: Server) -> None:
+    with server.connect() as client:
+        client.send(b"GET /head-first HTTP/1.1\r\nHost: test\r\n\r\n")
+        assert client.read_until(b"\r\n\r\n").startswith(b"HTTP/1.1 200 ")
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -180,7 +180,7 @@ def test_a_started_answer_that_fails_before_its_body_is_a_500_or_nothing(
     server_with_failures: Server,
 ) -> None:
     with server_with_failures.connect() as client:
-        client.send(request("/fail?when=started"))
+        client.send(request("/fail?when=started", headers=[("Connection", "close")]))
         answer = client.read_to_any_end()
     if b" 500 " not in answer.partition(b"\r\n")[0]:
         assert not answer.endswith(b"0\r\n\r\n")

@@ -129,7 +129,7 @@ pub(crate) struct Upload {
 #[derive(Debug)]
 pub(crate) struct Download {
     pub(crate) answer: Option<Answer>,
-    /// Links that go before it; `None` where they cannot.
+    /// Links that go before it; `None` in HTTP/1, where they cannot.
     pub(crate) hints: Option<Vec<HeaderMap>>,
     /// Whether the answer was taken, so that its head has left.
     pub(crate) begun: bool,

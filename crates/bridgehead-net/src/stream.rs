@@ -120,7 +120,7 @@ impl Stream {
         let flow = if body.is_none() { Flow::Complete } else { Flow::Open };
         let (client, uploader, half, witness) = exchange::open(Arc::clone(&self.worker.app), flow);
         turn.counts(&witness);
-        client.takes_hints();
+        client.speaks_http2();
         let bounds = &self.line.config.bounds;
         if bounds.departures == Departures::Cancelled {
             client.ends_with_client();

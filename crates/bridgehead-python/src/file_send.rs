@@ -12,7 +12,7 @@ use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bridgehead_asgi::More;
 use bytes::Bytes;
@@ -41,8 +41,6 @@ pub(crate) struct FileSend {
     left: Option<u64>,
     more: More,
     asked: Asked,
-    /// Lives as long as this does.
-    token: Arc<()>,
     /// A file that Python has a position of its own in, and where that was.
     position: Option<(Py<PyAny>, u64)>,
     /// For messages of errors.
@@ -108,7 +106,7 @@ impl FileSend {
         more: More,
     ) -> Self {
         let shared = Arc::new(Shared { file: Mutex::new(file), found: Mutex::new(None) });
-        Self { shared, from, left, more, asked: Asked::Nothing, token: Arc::new(()), position: None, path }
+        Self { shared, from, left, more, asked: Asked::Nothing, position: None, path }
     }
 
     /// Reads from where Python is in the file, and not from where its descriptor is: Python reads ahead.
@@ -122,11 +120,6 @@ impl FileSend {
         self.asked = Asked::Errand;
         let work = self.path.clone().map_or(Work::Measure, Work::OpenPath);
         Errand { shared: Arc::clone(&self.shared), work }
-    }
-
-    /// Dead once nobody waits for this file.
-    pub(crate) fn token(&self) -> Weak<()> {
-        Arc::downgrade(&self.token)
     }
 
     /// The next piece, unless it is asked for already.

@@ -1,8 +1,8 @@
 //! One request as its application sees it: what `receive()` and `send()` do.
 //!
 //! Rules are `bridgehead-asgi`'s, waiting is the exchange's; this file brings the two together on the loop's thread and
-//! decides what leaves together: a head waits for its first body message, a piece of a body for the next, but neither
-//! longer than until the application pauses.
+//! decides what leaves together: a head waits for its first body message, however long that takes; a piece of a body for
+//! the next, but no longer than until the application pauses.
 //!
 //! Invariant: the state is locked only where no Python can run.
 
@@ -100,14 +100,10 @@ impl Http {
         self.lock().room = RoomWatch::Off;
     }
 
-    /// Sends what was kept back: a head that still waits for its body, pieces that may have been followed by others.
+    /// Sends what was kept back: pieces that may have been followed by others.
     pub(crate) fn flush(&self) {
         let mut state = self.lock();
         state.outbox = Outbox::Empty;
-        if let Some(head) = state.take_lone_head() {
-            // A client that has gone is noticed by the next message.
-            let _ = state.begin(head);
-        }
         state.push_out();
     }
 
@@ -115,15 +111,11 @@ impl Http {
     /// Says whether the standby has to know.
     pub(crate) fn keep_back(slf: &Bound<'_, Self>) -> PyResult<bool> {
         let this = slf.get();
-        let (before, now) = {
-            let mut state = this.lock();
-            let now = if state.held.is_some() { Outbox::Head } else { Outbox::Pieces };
-            (std::mem::replace(&mut state.outbox, now), now)
-        };
+        let before = std::mem::replace(&mut this.lock().outbox, Outbox::Pieces);
         if before == Outbox::Empty {
             this.bridge.get().hold(slf)?;
         }
-        Ok(before != now)
+        Ok(before == Outbox::Empty)
     }
 
     /// The application may block before its next piece; these leave then all the same.
@@ -183,12 +175,11 @@ impl Http {
             Message::Hint(links) => this.lock().hint(links)?,
             Message::Start(head) => {
                 this.lock().start(head)?;
-                Self::keep_back(slf)?;
                 Room::Free
             }
             Message::Body(body, more) => Self::pass_body(slf, body, more)?,
             Message::File(kind, mut file) => {
-                this.begin_file(kind, &mut file)?;
+                Self::begin_file(slf, kind, &mut file)?;
                 return Ok(Outcome::File(file));
             }
             Message::Trailers(fields, more) => {
@@ -287,6 +278,9 @@ impl Http {
     }
 
     fn end(&self, py: Python<'_>, failed: bool) -> PyResult<Option<&'static str>> {
+        if !failed {
+            self.lock().let_go();
+        }
         self.flush();
         let websocket = self.lock().websocket.take();
         if let Some(mut websocket) = websocket {

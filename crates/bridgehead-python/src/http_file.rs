@@ -18,22 +18,32 @@ use crate::{raise, runtime_handle};
 
 impl Http {
     /// Begins to send a file, if one may come.
-    pub(crate) fn begin_file(&self, message: HttpMessage, file: &mut FileSend) -> PyResult<()> {
-        if message == HttpMessage::PathSend && !self.bridge().offers_paths() {
+    pub(crate) fn begin_file(
+        slf: &Bound<'_, Self>,
+        message: HttpMessage,
+        file: &mut FileSend,
+    ) -> PyResult<()> {
+        let this = slf.get();
+        if message == HttpMessage::PathSend && !this.bridge().offers_paths() {
             let due = "a server started with `--pathsend` was due";
             return Err(raise::misuse(Misuse::NotOffered { came: message.name(), due }));
         }
-        let mut state = self.lock();
+        let mut state = this.lock();
         match state.response.expects_body(message) {
             // Its start was refused for that.
             Err(_) if !state.response.has_started() && state.is_gone() => return Err(raise::disconnected()),
             judged => judged.map_err(raise::misuse)?,
         }
+        state.held_for = HeldFor::Body;
         if message == HttpMessage::PathSend {
-            state.held_for = HeldFor::Length(file.token());
+            drop(state);
+        } else {
+            // A piece of body has come, and nobody knows when there will be something to read of it.
+            state.release();
+            drop(state);
+            Self::keep_back(slf)?;
         }
-        drop(state);
-        self.run(file.begin())
+        this.run(file.begin())
     }
 
     /// One attempt to go on with a file.

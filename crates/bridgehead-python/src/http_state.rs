@@ -3,9 +3,7 @@
 //! Rules are `bridgehead-asgi`'s and waiting is the exchange's; here the two meet. No Python runs here, though Python
 //! objects are kept.
 //!
-//! Invariant: a head leaves with its first piece of body, or alone because the application paused, never both.
-
-use std::sync::Weak;
+//! Invariant: a head leaves with its first piece of body, and until then another answer may still go in its place.
 
 use bridgehead_asgi::{
     Fate, HttpMessage, Length, Misuse, More, Request, RequestEvent, RequestReceipt, Response, ResponseHead,
@@ -29,8 +27,10 @@ pub(crate) struct State {
     pub(crate) permit: Option<Permit>,
     pub(crate) request: Request,
     pub(crate) response: Response,
-    /// A head that waits for its body.
+    /// A head that waits for its body, or to announce the trailers.
     pub(crate) held: Option<ResponseHead>,
+    /// All of the body, held with its head.
+    held_body: Bytes,
     pub(crate) waits: Vec<Py<Wait>>,
     pub(crate) budget: Budget,
     /// Whether Tokio already waits for room on our behalf.
@@ -50,10 +50,8 @@ pub(crate) struct State {
 
 /// What a head that is held waits for.
 pub(crate) enum HeldFor {
-    /// Its body, or the application's next pause.
+    /// Its body, whatever that is.
     Body,
-    /// The length of a file; dead once nobody asks any more.
-    Length(Weak<()>),
     /// A word on what to answer, since its file cannot be had: another head, or a body.
     SecondThoughts,
 }
@@ -62,8 +60,6 @@ pub(crate) enum HeldFor {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outbox {
     Empty,
-    /// A head, which waits for its body.
-    Head,
     /// Pieces of a body.
     Pieces,
 }
@@ -82,6 +78,7 @@ impl State {
             request: Request::default(),
             response: Response::to(method),
             held: None,
+            held_body: Bytes::new(),
             waits: Vec::new(),
             budget: Budget::new(),
             room: RoomWatch::Off,
@@ -186,15 +183,6 @@ impl State {
         self.held.is_some() && matches!(self.held_for, HeldFor::SecondThoughts)
     }
 
-    /// A head that waits for nothing but its body, to be sent without.
-    pub(crate) fn take_lone_head(&mut self) -> Option<ResponseHead> {
-        match &self.held_for {
-            HeldFor::Length(asking) if asking.strong_count() > 0 => None,
-            HeldFor::SecondThoughts => None,
-            HeldFor::Body | HeldFor::Length(_) => self.held.take(),
-        }
-    }
-
     /// A file is open that is the whole body: a head that does not say so yet says how long it is.
     pub(crate) fn opened(&mut self, length: Option<u64>) -> PyResult<()> {
         self.held_for = HeldFor::Body;
@@ -225,9 +213,37 @@ impl State {
         let Some(trailing) = &mut self.trailing else {
             return Err(raise::misuse(Misuse::TrailersUnpromised));
         };
-        let taken = trailing.take(fields, more, self.half.as_ref())?;
+        let mut taken = trailing.take(fields, more, self.held.as_mut(), self.half.as_ref())?;
         let ended = taken.room.is_some() && more == More::Ends;
+        if ended {
+            taken.room = Some(self.end_with_trailers());
+        }
         Ok((taken, ended))
+    }
+
+    fn end_with_trailers(&mut self) -> Room {
+        self.release();
+        match (&mut self.trailing, &self.half) {
+            (Some(trailing), Some(half)) => half.end_with(trailing.collected()),
+            _ => Room::Gone,
+        }
+    }
+
+    /// The application has returned: what is held leaves that needs no further word.
+    pub(crate) fn let_go(&mut self) {
+        if self.response.is_ended() || self.response == Response::Bodiless && !self.may_think_again() {
+            self.release();
+        }
+    }
+
+    /// Has what is held leave. A client that has gone is noticed by what comes next.
+    pub(crate) fn release(&mut self) {
+        let Some(head) = self.held.take() else { return };
+        let _ = self.begin(head);
+        let body = std::mem::take(&mut self.held_body);
+        if !body.is_empty() {
+            let _ = self.write(body, Write { take: 0, then: Then::Continue });
+        }
     }
 
     /// Gives whether there is room for more, what is to be complained of, and whether the response is over.
@@ -264,12 +280,23 @@ impl State {
         body.truncate(write.take);
         match self.held.take() {
             Some(head) if self.is_complete() => self.complete(head, body, offered, write),
+            Some(head) if self.may_announce(write) => {
+                (self.held, self.held_body) = (Some(head), body);
+                if self.is_gone() { Room::Gone } else { Room::Free }
+            }
             Some(head) => match self.begin(head) {
                 Room::Gone => Room::Gone,
                 _ => self.write(body, write),
             },
             None => self.write(body, write),
         }
+    }
+
+    /// Whether a whole body has come before its head has left, which is to name the trailers that are due.
+    fn may_announce(&self, write: Write) -> bool {
+        self.response.is_ended()
+            && write.then == Then::Continue
+            && self.half.as_ref().is_some_and(AppHalf::announces_trailers)
     }
 
     /// Whether nobody reads any more, or nothing more can be said.

@@ -2,8 +2,8 @@
 //!
 //! Whether they are due is `bridgehead-asgi`'s to say.
 //!
-//! Invariant: every trailer that is written was announced in the head, since hyper writes no other; one that comes when
-//! the head has left is left out, and its response ends as it should have.
+//! Invariant: every trailer that is written in HTTP/1.1 was announced in the head, since hyper writes no other; one that
+//! comes when the head has left is left out, and its response ends as it should have. HTTP/2 has no such need.
 
 use bridgehead_asgi::{Fate, More, ResponseHead, Trailers};
 use bridgehead_net::{AppHalf, Room};
@@ -56,33 +56,49 @@ impl Trailing {
         self.stage.hold_the_end()
     }
 
-    /// Takes a message's fields, and writes all of them after the last.
-    pub(crate) fn take(&mut self, fields: HeaderMap, more: More, half: Option<&AppHalf>) -> PyResult<Taken> {
+    /// Takes a message's fields. `head` has not left yet, if there is one.
+    pub(crate) fn take(
+        &mut self,
+        fields: HeaderMap,
+        more: More,
+        head: Option<&mut ResponseHead>,
+        half: Option<&AppHalf>,
+    ) -> PyResult<Taken> {
         let next = self.stage.trailers(more).map_err(raise::misuse)?;
         if self.stage == Trailers::Due(Fate::Dropped) {
             self.stage = next;
             return Ok(Taken::default());
         }
         let Some(half) = half else { return Ok(Taken { room: Some(Room::Gone), left_out: None }) };
-        let left_out = self.keep_announced(fields, half);
+        let left_out = self.keep_announced(fields, head, half);
         self.stage = next;
-        let room = match more {
-            More::Follows => Room::Free,
-            More::Ends => half.end_with(std::mem::take(&mut self.fields)),
-        };
-        Ok(Taken { room: Some(room), left_out })
+        Ok(Taken { room: Some(Room::Free), left_out })
     }
 
-    /// Announces what it still can; gives the first field that had to be left out.
-    fn keep_announced(&mut self, mut fields: HeaderMap, half: &AppHalf) -> Option<HeaderName> {
+    /// All that is to be written, after the last message.
+    pub(crate) fn collected(&mut self) -> HeaderMap {
+        std::mem::take(&mut self.fields)
+    }
+
+    /// Announces what it still can; gives the first field that had to be left out for want of it.
+    fn keep_announced(
+        &mut self,
+        mut fields: HeaderMap,
+        mut head: Option<&mut ResponseHead>,
+        half: &AppHalf,
+    ) -> Option<HeaderName> {
         let mut late = Vec::new();
         for name in fields.keys() {
             if self.announced.contains(name) {
                 continue;
             }
-            if half.announce(name.clone()) {
+            let announced = match &mut head {
+                Some(head) => head.announce(name.clone()),
+                None => half.announce(name.clone()),
+            };
+            if announced {
                 self.announced.push(name.clone());
-            } else {
+            } else if half.announces_trailers() {
                 late.push(name.clone());
             }
         }

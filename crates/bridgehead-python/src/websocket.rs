@@ -69,7 +69,6 @@ impl Http {
             }
             Sent::DenialStart(head) => {
                 this.deny(head)?;
-                Self::keep_back(slf)?;
                 Room::Free
             }
             Sent::DenialBody(body, more) => {
