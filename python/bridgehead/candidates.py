@@ -7,6 +7,7 @@ Invariant: nothing is called here, and an object that cannot be looked at is no 
 
 import functools
 import inspect
+import sys
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -32,6 +33,16 @@ def applications(module: ModuleType) -> list[str]:
     # An instance tells only where its class is from; a function that another module wrote was imported.
     made = [name for name in sure if name in own or not isinstance(vars(module)[name], FunctionType)]
     return made or [name for name in asked if name in own] or sure
+
+
+def of_fastapi(module: ModuleType) -> list[str]:
+    """The instances of FastAPI that a module has, in the order in which `fastapi run` prefers them."""
+    kind = getattr(sys.modules.get("fastapi"), "FastAPI", None)
+    if not isinstance(kind, type):
+        return []
+    names = sorted(dir(module), key=lambda name: (name != "app", name != "api", name))
+    held = ((name, getattr(module, name, None)) for name in names if name in vars(module))
+    return [name for name, found in held if _is_open(found) and isinstance(found, kind)]
 
 
 def looks_like_an_application(found: object) -> bool:

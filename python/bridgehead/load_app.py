@@ -17,6 +17,7 @@ from bridgehead.candidates import (
     callables,
     looks_like_a_factory,
     looks_like_an_application,
+    of_fastapi,
 )
 from bridgehead.config import Application
 from bridgehead.errors import StartError, application_traceback, has_application_frames, nearest
@@ -109,6 +110,9 @@ def _only_application(module: ModuleType, wanted: Target, *, factory: bool) -> t
     if factory:
         hint = _names_hint(wanted, callables(module))
         raise StartError(f"{wanted.place} does not say which function is the factory", hint)
+    if theirs := of_fastapi(module):
+        _tell_of_wrapper(module, wanted, theirs)
+        return f"{wanted.place}:{theirs[0]}", getattr(module, theirs[0])
     for name in _USUAL_NAMES:
         found: object = None
         with suppress(AttributeError):
@@ -123,6 +127,16 @@ def _only_application(module: ModuleType, wanted: Target, *, factory: bool) -> t
     makers = [f"{name}()" for name in callables(module) if looks_like_a_factory(getattr(module, name))]
     hint = _names_hint(wanted, makers or callables(module))
     raise StartError(f"{wanted.place} has no {', '.join(_USUAL_NAMES)}, nor another ASGI application", hint)
+
+
+def _tell_of_wrapper(module: ModuleType, wanted: Target, theirs: list[str]) -> None:
+    """Who wraps an application in another and calls that `app` may have meant it."""
+    other = vars(module).get("app")
+    if theirs[0] != "app" and looks_like_an_application(other):
+        taken = f"{wanted.place}:{theirs[0]}"
+        _tell(
+            f"{taken} is served, the FastAPI, as `fastapi run` would. Write {wanted.place}:app for that one"
+        )
 
 
 def _names_hint(wanted: Target, names: Iterable[str]) -> str:

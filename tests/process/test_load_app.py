@@ -117,6 +117,29 @@ def test_an_imported_function_with_three_parameters_is_no_application(write: Wri
     assert refused("alone").message == "alone has no app, application, api, nor another ASGI application"
 
 
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("api = APIRouter()\nserver = FastAPI()\n", "server"),
+        ("app = lambda *_: None\napi = FastAPI()\n", "api"),
+        ("zoo = FastAPI()\nsub = FastAPI()\nasync def site(s, r, send): ...\n", "sub"),
+        ("api = FastAPI()\napp = FastAPI()\n", "app"),
+    ],
+)
+def test_a_fastapi_goes_before_whatever_else_a_module_has(write: Write, source: str, name: str) -> None:
+    """As `fastapi run` has it: `app`, `api`, then the first by name."""
+    write("alone.py", "from fastapi import APIRouter, FastAPI\n" + source)
+    assert loaded("alone.py").name == f"alone.py:{name}"
+
+
+def test_a_wrapper_that_is_passed_over_for_a_fastapi_is_told(
+    write: Write, caplog: pytest.LogCaptureFixture
+) -> None:
+    write("alone.py", "from fastapi import FastAPI\nsite = FastAPI()\nasync def app(s, r, send): ...\n")
+    assert loaded("alone.py").name == "alone.py:site"
+    assert "Write alone.py:app for that one" in caplog.text
+
+
 def test_two_applications_are_not_guessed_between(write: Write) -> None:
     write("alone.py", NAMED.format("one") + NAMED.format("two"))
     problem = refused("alone")
