@@ -65,6 +65,12 @@ impl Pattern {
         })
     }
 
+    /// Whether it is one of whole paths.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.reach == Reach::Whole
+    }
+
     /// Whether `path` is meant by it.
     #[must_use]
     pub fn matches(&self, path: &Path) -> bool {

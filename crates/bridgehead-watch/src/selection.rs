@@ -50,22 +50,24 @@ impl Selection {
     }
 
     fn is_meant(&self, path: &Path) -> bool {
-        let below = self.below(path);
+        let top = self.folders.iter().find(|top| path.starts_with(top));
         let mut meant = self.include.iter().filter(|pattern| pattern.matches(path)).peekable();
         meant.peek().is_some()
-            && (meant.any(Pattern::is_literal) || !self.exclude.iter().any(|pattern| pattern.matches(below)))
+            && (meant.any(Pattern::is_literal) || !self.excludes(path, top.map_or(path, PathBuf::as_path)))
     }
 
     fn is_open(&self, folder: &Path, top: &Path) -> bool {
-        let below = folder.strip_prefix(top).unwrap_or(folder);
         !self.left_out.iter().any(|left_out| left_out == folder)
-            && !self.exclude.iter().any(|pattern| pattern.matches(below))
+            && !self.excludes(folder, top)
             && !folder.join(ENVIRONMENT).exists()
     }
 
-    /// What is above the folder at the top is nobody's choice.
-    fn below<'a>(&self, path: &'a Path) -> &'a Path {
-        self.folders.iter().find_map(|top| path.strip_prefix(top).ok()).unwrap_or(path)
+    /// Whether a pattern excludes it. What is above the folder at the top is nobody's choice, unless a pattern begins
+    /// there.
+    fn excludes(&self, path: &Path, top: &Path) -> bool {
+        let below = path.strip_prefix(top).unwrap_or(path);
+        let named = |pattern: &Pattern| if pattern.is_whole() { path } else { below };
+        self.exclude.iter().any(|pattern| pattern.matches(named(pattern)))
     }
 }
 
@@ -81,7 +83,14 @@ mod tests {
         Selection {
             folders: vec!["/home/.hidden/shop".into(), "/lib".into(), "/lib/.plugins".into()],
             include: patterns(&["*.py", ".env", "/etc/*.py"]),
-            exclude: patterns(&[".*", "__pycache__", "test_*", "old/*.py"]),
+            exclude: patterns(&[
+                ".*",
+                "__pycache__",
+                "test_*",
+                "old/*.py",
+                "/home/.hidden/shop/gone/**",
+                "/lib/*.py",
+            ]),
             left_out: vec!["/home/.hidden/shop/build".into()],
         }
     }
@@ -101,6 +110,11 @@ mod tests {
             ("/home/.hidden/shop/build/a.py", false),
             ("/home/.hidden/shop/build/deep/a.py", false),
             ("/home/.hidden/shop/build.py", true),
+            ("/home/.hidden/shop/gone/a.py", false),
+            ("/home/.hidden/shop/gone/deep/a.py", false),
+            ("/home/.hidden/shop/web/gone/a.py", true),
+            ("/lib/a.py", false),
+            ("/lib/deep/a.py", true),
             ("/elsewhere/main.py", false),
             ("/etc/a.py", false),
             ("/lib/.plugins/a.py", true),
