@@ -20,6 +20,7 @@ from bridgehead.errors import StartError
 from bridgehead.loops import OwnLoop
 from bridgehead.server import HANDLED_SIGNALS, Server
 from bridgehead.server_config import Config
+from bridgehead.watched import watched
 
 
 def run(settings: options.Config) -> int:
@@ -31,6 +32,8 @@ def run(settings: options.Config) -> int:
 def check(settings: options.Config) -> int:
     """Load the application as `run` does, and nothing more; the exit code."""
     config = Config.of(settings)
+    if settings.reload:
+        watched(settings)
 
     async def load_it() -> int:
         config.load()

@@ -543,6 +543,7 @@ def test_a_check_says_so_though_no_logger_would(folder: Path) -> None:
         (["broken"], "broken raised ZeroDivisionError while it was imported"),
         (["main", "--prot", "1"], "there is no option '--prot'"),
         (["main", "--env-file", "nowhere"], "nowhere cannot be read: no such file or directory"),
+        (["main:app", "--reload", "--reload-dir", "nope"], "--reload-dir: there is no directory 'nope'"),
     ],
 )
 def test_a_check_that_fails_ends_as_the_start_would(words: list[str], message: str, folder: Path) -> None:
