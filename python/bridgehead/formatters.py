@@ -97,10 +97,18 @@ class AccessFormatter(ColourizedFormatter):
 class LineFormatter(AccessFormatter):
     """For access records of ours, which bring their line along."""
 
+    def __init__(self, *fmt: Any, **others: Any) -> None:
+        super().__init__(*fmt, **others)
+        self._made = look_of(self)
+
+    def is_as_made(self) -> bool:
+        """Whether nobody changed it in its place."""
+        return look_of(self) == self._made
+
     def format(self, record: logging.LogRecord) -> str:
         """Take the line that Rust made; a record of somebody else has none."""
         line = getattr(record, "access_line", None)
-        return line if isinstance(line, str) else super().format(record)
+        return line if isinstance(line, str) and self.is_as_made() else super().format(record)
 
 
 class JsonFormatter(logging.Formatter):
@@ -126,6 +134,12 @@ class JsonFormatter(logging.Formatter):
         if record.stack_info:
             shown["stack"] = self.formatStack(record.stack_info)
         return json.dumps(shown, default=str, separators=(",", ":"))
+
+
+def look_of(formatter: logging.Formatter) -> dict[str, object]:
+    """What makes its lines look as they do."""
+    shown = {name: value for name, value in vars(formatter).items() if name not in ("_made", "_style")}
+    return {**shown, "style": dict(vars(formatter._style))}
 
 
 def colored(content: object, color: str) -> str:

@@ -14,7 +14,7 @@ from copy import copy
 from enum import Enum
 from typing import TYPE_CHECKING, TextIO
 
-from bridgehead.formatters import DefaultFormatter, JsonFormatter, LineFormatter
+from bridgehead.formatters import DefaultFormatter, JsonFormatter, LineFormatter, look_of
 
 if TYPE_CHECKING:
     from bridgehead.config import Config
@@ -73,11 +73,20 @@ class StandIn(logging.StreamHandler[TextIO]):
     def __init__(self, stream: TextIO | None, formatter: logging.Formatter) -> None:
         super().__init__(stream)
         self.setFormatter(formatter)
-        self._made_with = formatter
+        self._made_with = (formatter, look_of(formatter), self.stream)
+        self._made_of = {*vars(self), "_made_of"}
 
     def is_as_made(self) -> bool:
-        """Whether nobody gave it another formatter, a filter or a level."""
-        return self.formatter is self._made_with and not self.filters and self.level == logging.NOTSET
+        """Whether nobody gave it another formatter, stream, method, filter or level."""
+        formatter, look, stream = self._made_with
+        return (
+            self.formatter is formatter
+            and look_of(formatter) == look
+            and self.stream is stream
+            and vars(self).keys() == self._made_of
+            and not self.filters
+            and self.level == logging.NOTSET
+        )
 
 
 def relay(level: int | None) -> None:

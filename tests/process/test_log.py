@@ -1,13 +1,16 @@
 """The server's lines: their look, and their life beside an application's own logging."""
 
+import io
 import logging
 import logging.config
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from bridgehead import log
 from bridgehead.config import Config
+from bridgehead.loggers import Route, access_route
 
 NAMES = (
     "bridgehead",
@@ -133,3 +136,21 @@ def test_an_exception_of_the_application_is_one_record_with_its_traceback(
     shown = lines(capsys)
     assert shown[:2] == ["ERROR:    Exception in ASGI application", "Traceback (most recent call last):"]
     assert shown[-1] == "RuntimeError: theirs"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda handler: handler.setStream(io.StringIO()),
+        lambda handler: setattr(handler, "emit", print),
+        lambda handler: setattr(handler.formatter, "use_colors", True),
+        lambda handler: setattr(handler.formatter._style, "_fmt", "%(message)s"),
+    ],
+    ids=["stream", "emit", "colours", "format"],
+)
+def test_a_change_of_our_access_handler_in_its_place_is_noticed(change: Callable[[Any], object]) -> None:
+    config = Config(log_level="info", use_colors=False)
+    log.configure(config)
+    assert access_route(config) is Route.RUST
+    change(logging.getLogger("uvicorn.access").handlers[0])
+    assert access_route(config) is Route.LOGGERS
