@@ -83,6 +83,14 @@ class Bounds(WebSocketOptions):
         help="time for a stop: of 25 s requests get 18, cancelling 2, the lifespan 5; see docs/shutdown.md",
         differs="uvicorn: none, waits for ever. Kubernetes kills after 30 s; we end in order before it",
     )
+    timeout_worker_healthcheck: float = option(
+        30.0,
+        read=seconds,
+        metavar="TIME",
+        group="Timeouts",
+        help="replace a worker, of several, whose event loop has not answered for so long; 0: never",
+        differs="uvicorn: 5, and a thread answers for the loop",
+    )
     drain_delay: float | None = option(
         None,
         read=maybe(seconds),

@@ -17,6 +17,7 @@ from bridgehead.station import Posting
 
 _CHUNK = 65536
 STOP = {"stop": True}
+SHOW = {"show": True}  # where its threads and tasks are
 
 
 class Stage(StrEnum):

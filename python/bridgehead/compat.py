@@ -24,6 +24,7 @@ UVICORN: Mapping[str, object] = MappingProxyType(
     {
         "http2": False,
         "reload_delay": 0.25,
+        "timeout_worker_healthcheck": 5.0,
         "timeout_first_byte": 0.0,
         "timeout_header": 0.0,
         "timeout_body": 0.0,

@@ -5,6 +5,7 @@ Not another server: how it starts and ends is `server.py`'s, its signals are `co
 Invariant: a parent that says stop after a signal has come is no second signal.
 """
 
+import asyncio
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -32,7 +33,7 @@ class Obedient(CommandServer):
     def capture_signals(self) -> Generator[None, None, None]:
         """The parent's word counts as a signal."""
         with super().capture_signals():
-            self._parent.calls(self._stop)
+            self._parent.calls(self._stop, asyncio.get_running_loop())
             yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

@@ -17,7 +17,7 @@ from dataclasses import replace
 from enum import Enum, auto
 from typing import Protocol
 
-from bridgehead.channel import STOP, Channel, News, Order, Stage, news_of
+from bridgehead.channel import SHOW, STOP, Channel, News, Order, Stage, news_of
 from bridgehead.config import Config
 from bridgehead.errors import EXIT_START_FAILED
 from bridgehead.sockets import Bound
@@ -95,6 +95,10 @@ class Offspring:
         self._channel.send(STOP)
         self.state = State.STOPPING
         self._expect(within)
+
+    def show(self) -> None:
+        """Have it write on stderr where its threads and tasks are."""
+        self._channel.send(SHOW)
 
     def kill(self) -> None:
         """End it now, whatever it does."""

@@ -5,13 +5,15 @@ Not the words (`channel.py`).
 Invariant: when the parent says stop, or is gone, the child ends, whatever it has come to.
 """
 
+import asyncio
 import os
 import signal
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bridgehead.channel import STOP, Channel, Stage
+from bridgehead.channel import SHOW, STOP, Channel, Stage
+from bridgehead.stacks import show
 
 
 class Parent:
@@ -20,6 +22,7 @@ class Parent:
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._stop: Callable[[], object] = _die
+        self._loop: asyncio.AbstractEventLoop | None = None
         os.register_at_fork(after_in_child=channel.close)
 
     def listen(self, said: Sequence[dict[str, Any]]) -> None:
@@ -27,9 +30,10 @@ class Parent:
         thread = threading.Thread(target=self._listen, args=(said,), name="bridgehead-parent", daemon=True)
         thread.start()
 
-    def calls(self, stop: Callable[[], object]) -> None:
+    def calls(self, stop: Callable[[], object], loop: asyncio.AbstractEventLoop) -> None:
         """What to do from here on when it says stop; it is called on another thread."""
         self._stop = stop
+        self._loop = loop
 
     def tell(self, stage: Stage, within: float = 0.0) -> None:
         """Say how far this process has come, and within how many seconds more is due if it ends."""
@@ -37,6 +41,8 @@ class Parent:
 
     def _listen(self, said: Sequence[dict[str, Any]] | None) -> None:
         while said is not None and STOP not in said:
+            if SHOW in said:
+                show(self._loop)
             said = self._channel.receive()
         self._stop()
 

@@ -26,7 +26,6 @@ _UVICORN_ONLY = frozenset(
         "LIMIT_MAX_REQUESTS",
         "LIMIT_MAX_REQUESTS_JITTER",
         "RESET_CONTEXTVARS",
-        "TIMEOUT_WORKER_HEALTHCHECK",
         "VERSION",
     ]
 )

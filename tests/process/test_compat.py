@@ -44,7 +44,7 @@ def test_the_defaults_are_those_of_the_uvicorn_that_is_installed() -> None:
     assert checked.pop("timeout_graceful_shutdown") == (LONGEST_SECONDS, None)
     assert checked.pop("limit_concurrency") == (0, None)
     assert {name for name, (here, there) in checked.items() if here != there} == set()
-    assert checked.keys() == {"http2", "reload_delay", "timeout_keep_alive"}
+    assert checked.keys() == {"http2", "reload_delay", "timeout_keep_alive", "timeout_worker_healthcheck"}
 
 
 def test_what_is_given_outranks_it_wherever_that_is(tmp_path: Path) -> None:

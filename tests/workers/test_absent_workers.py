@@ -106,3 +106,23 @@ def test_who_comes_while_a_worker_is_blocked_is_answered_by_another(tmp_path: Pa
         while who(server) != blocked:
             pass
         server.stop()
+
+
+def test_a_worker_that_stays_blocked_tells_where_it_is_and_is_replaced(tmp_path: Path) -> None:
+    release = tmp_path / "release"
+    env = {"RELEASE": str(release)}
+    with serve("--timeout-worker-healthcheck", "1", env=env, allow=["Traceback"]) as server:
+        wait_all(server)
+        held = server.connect(timeout=STARTUP_SECONDS)
+        held.send(request("/block"))
+        blocked = int(server.wait_line(" is blocked").split()[1])
+        server.wait_line(f"Worker [{blocked}] has not answered for ", timeout=STARTUP_SECONDS)
+        # Of the thread, and of the task.
+        server.wait_line("workers_app.py", timeout=STARTUP_SECONDS)
+        server.wait_line("Application startup complete.", count=3, timeout=STARTUP_SECONDS)
+        # Nobody is killed who comes back in time: what it was about is finished.
+        release.touch()
+        assert held.read_response().status == 200
+        wait_gone([blocked])
+        assert who(server) != blocked
+        server.stop()

@@ -20,6 +20,7 @@ from bridgehead.caught import Caught
 from bridgehead.config import Config
 from bridgehead.errors import EXIT_START_FAILED
 from bridgehead.patience import Patience
+from bridgehead.supervisor.health import LOOK, Health
 from bridgehead.supervisor.hired import Hired, Terms
 from bridgehead.supervisor.post import Post
 from bridgehead.supervisor.rolling import Rolling
@@ -33,7 +34,6 @@ SIGNALS = (
 MOST = 512  # workers; as many as `--workers` takes
 _CHANGES = frozenset({signal.SIGHUP, signal.SIGTTIN, signal.SIGTTOU})
 _TRIES = 3  # of one post, when no worker of any has ever been ready
-_LONGEST_SLEEP = 3600.0  # seconds; the system takes no number however large
 _MARGIN = 1.0  # seconds beside what a worker takes for its own end
 EXIT_NONE_CAME_UP = 1
 
@@ -50,6 +50,7 @@ class Crew:
         self._posts = [Post(slot, self._terms, self._grace) for slot in range(len(slots))]
         self._parting: list[Post] = []  # that nobody succeeds at
         self._rolling = Rolling()
+        self._health = Health(config.timeout_worker_healthcheck)
         self._selector = selectors.DefaultSelector()
         self._told: signal.Signals | None = None  # by which the end began
         self._failure: int | None = None  # why it began, as an exit code
@@ -89,7 +90,7 @@ class Crew:
         return self._deadline is not None
 
     def _patience(self) -> float:
-        times = [_LONGEST_SLEEP, *(post.patience for post in self._posts)]
+        times = [LOOK, *(post.patience for post in self._posts)]
         times += [child.patience for post in self._every for child in post]
         now = time.monotonic()
         times += [max(0.0, each - now) for each in (self._deadline, self._gates) if each is not None]
@@ -181,6 +182,8 @@ class Crew:
                     self._bury(post, child)
         self._parting = [post for post in self._parting if any(True for _ in post)]
         if not self._ends:
+            for post in self._health.look(self._posts):
+                self._rolling.add(post)
             self._rolling.step()
             self._announce_all()
 

@@ -26,12 +26,25 @@ class Hired(Offspring):
         self.place = terms.memory.take_place()
         self._memory = terms.memory
         self._since: float | None = None
+        self._rounds = 0
+        self._unseen = 0.0
+        self.shown = False  # whether it was asked where it is
         super().__init__(*terms.order(slot, self.place), terms.environ)
 
     @property
     def served_for(self) -> float | None:
         """Seconds since it was ready; None if it never was."""
         return None if self._since is None else time.monotonic() - self._since
+
+    def silent_for(self, elapsed: float) -> float:
+        """Seconds without a sign of life, when so many have passed since the last look.
+
+        Its loop's, as its network has counted; or that network's own, if it is stopped or starved.
+        """
+        rounds, silence, _ = self._memory.board.look(self.place)
+        self._unseen = self._unseen + elapsed if rounds == self._rounds else 0.0
+        self._rounds = rounds
+        return max(silence, self._unseen)
 
     def close(self) -> None:
         """Let go of what is left of it, its place included."""

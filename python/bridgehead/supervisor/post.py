@@ -35,6 +35,7 @@ class Post:
         self._leaving: list[Hired] = []
         self._due: float | None = 0.0
         self._backoff = Backoff()
+        self._not_before = 0.0  # when a successor is tried again that failed
         self.renewal = Renewal.DONE
 
     def __iter__(self) -> Iterator[Hired]:
@@ -57,6 +58,11 @@ class Post:
         self._due = None
         self.coming = Hired(self.slot, self._terms)
         return self.coming
+
+    @property
+    def may_be_renewed(self) -> bool:
+        """Whether a successor may be tried that nobody has asked for."""
+        return self.coming is None and self._due is None and time.monotonic() >= self._not_before
 
     def renew(self) -> None:
         """Whoever serves is to be succeeded."""
@@ -99,6 +105,7 @@ class Post:
         if silently:
             return
         if self.serving is not None:
+            self._not_before = time.monotonic() + self._backoff.after(None)
             log.logger().error("Worker [%d] %s before it was ready.", child.pid, child.ending)
             return
         wait = self._backoff.after(child.served_for)

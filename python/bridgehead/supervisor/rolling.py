@@ -18,13 +18,20 @@ class Rolling:
     def __init__(self) -> None:
         self._left: list[Post] = []
         self._current: Post | None = None
+        self._reloads = False  # whether all have been asked for
         self._again = False  # whether it was asked for since the current one began, which may be too old
 
     def begin(self, posts: Iterable[Post]) -> None:
         """All of these, also those that have just had one: what is to be loaded may have changed since."""
         self._left = list(posts)
+        self._reloads = True
         self._again = self._current is not None
         log.logger().info("Reloading: each worker is replaced once its successor is ready.")
+
+    def add(self, post: Post) -> None:
+        """This one, for itself."""
+        if post is not self._current and post not in self._left:
+            self._left.append(post)
 
     def forget(self, post: Post) -> None:
         """It is to have nobody any more."""
@@ -39,8 +46,11 @@ class Rolling:
                 return
             if self._current.renewal is Renewal.FAILED and not self._again:
                 self._left.clear()
-                log.logger().error("The reload has failed: the new worker did not start. Old ones serve on.")
-            elif not self._left:
+                if self._reloads:
+                    log.logger().error("The reload has failed: the new worker did not start. Old ones stay.")
+                self._reloads = False
+            elif not self._left and self._reloads:
+                self._reloads = False
                 log.logger().info("The reload is complete.")
             self._current, self._again = None, False
         # One that starts by itself is replaced when it has: it may have loaded what was there before.
