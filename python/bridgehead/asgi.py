@@ -25,10 +25,12 @@ async def answer(
     application: Application, scope: dict[str, Any], receive: Receive, send: Send, http: Http
 ) -> None:
     """Run the application for one request."""
+    generation = forks.generation
     try:
         await application(scope, receive, send)
     except BaseException as error:  # uvicorn catches SystemExit here too: a request ends no server
-        forks.end_child(error)
+        if forks.generation != generation:
+            forks.end_child(error)
         cancelled = is_cancellation(error)
         try:
             if not (cancelled and http.stopping) and not (_is_departure(error) and http.gone):
@@ -39,7 +41,8 @@ async def answer(
         if cancelled:
             raise
     else:
-        forks.end_child(None)
+        if forks.generation != generation:
+            forks.end_child(None)
         lack = http.settle()
         if lack:
             log.misbehaviour(f"the application {lack}", http.names)

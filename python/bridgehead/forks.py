@@ -2,7 +2,8 @@
 
 The child has none of our threads. It must not hold our clients and ports, and a signal to it is its own.
 
-Invariant: between the fork and the child's own handlers no signal is lost: they are blocked meanwhile.
+Invariant: between the fork and the child's own handlers no signal is lost: they are blocked meanwhile. What a
+child makes after that is its own, as if it had never been forked.
 """
 
 import os
@@ -12,10 +13,10 @@ import sys
 import traceback
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Any
+from typing import Any, NoReturn
 
 from bridgehead import own_handlers
-from bridgehead._native import forget_descriptors
+from bridgehead._native import disown_descriptors
 
 _ENDING = (signal.SIGINT, signal.SIGTERM)
 
@@ -23,7 +24,7 @@ _registered = False
 _mask: set[int] = set()
 _sockets: set[socket.socket] = set()
 _handlers: list[tuple[int, object, Any]] = []
-_child = False
+generation = 0  # how many forks lie between this process and the one that the module was loaded in
 
 
 def register(sockets: Iterable[socket.socket]) -> None:
@@ -61,17 +62,22 @@ def _unblock() -> None:
 
 def _forget() -> None:
     """In the child: let go of what is the parent's."""
-    global _child
-    _child = True
-    forget_descriptors()
+    global generation
+    generation += 1
+    disown_descriptors()
     own_handlers.forget()
     for each in _sockets:
         each.close()
+    _sockets.clear()
+    with suppress(ValueError):
+        # Else its signals wake the parent's loop, which takes them for its own.
+        signal.set_wakeup_fd(-1)
     for number in _ENDING:
         # The system's side of these is our control thread's, which the child has not got; Python's side is
         # what the application thinks is in force.
         with suppress(ValueError, TypeError):
             signal.signal(number, _theirs(number) or signal.SIG_DFL)
+    _handlers.clear()
     _unblock()
 
 
@@ -84,13 +90,11 @@ def _theirs(number: int) -> Any:
     return handler
 
 
-def end_child(error: BaseException | None) -> None:
+def end_child(error: BaseException | None) -> NoReturn:
     """A child that comes out of the handler it was forked in has no loop to go on with: it ends there.
 
-    Called wherever a request ends, and does nothing in the parent.
+    Called where a request ends in another generation than it began in.
     """
-    if not _child:
-        return
     code = 0
     if isinstance(error, SystemExit):
         code = error.code if isinstance(error.code, int) else int(error.code is not None)

@@ -7,10 +7,13 @@ import asyncio
 import multiprocessing
 import os
 import signal
+import socket
 import time
 from concurrent.futures import ProcessPoolExecutor
 
 from kit import Receive, Routes, Scope, Send, answer_json, option
+
+import bridgehead
 
 app = routes = Routes()
 fork = multiprocessing.get_context("fork")
@@ -87,7 +90,29 @@ def show_handlers() -> None:
     raise SystemExit(0 if all(default) else 1)
 
 
-TARGETS = {"loop": compute_in_a_loop, "sleep": sleep_long, "handlers": show_handlers}
+def fork_with_files_open() -> None:
+    """Opens files where the parent has its sockets, and sees whether its own child has them."""
+    files = [os.open("/dev/null", os.O_RDONLY) for _ in range(64)]
+    device = os.stat("/dev/null").st_rdev
+    child = os.fork()
+    if child == 0:
+        lost = 0
+        for each in files:
+            try:
+                lost += os.fstat(each).st_rdev != device
+            except OSError:
+                lost += 1
+        os._exit(lost)
+    _, status = os.waitpid(child, 0)
+    raise SystemExit(os.waitstatus_to_exitcode(status))
+
+
+TARGETS = {
+    "loop": compute_in_a_loop,
+    "sleep": sleep_long,
+    "handlers": show_handlers,
+    "forks": fork_with_files_open,
+}
 
 
 @routes.at("process")
@@ -97,6 +122,21 @@ async def start_a_process(scope: Scope, receive: Receive, send: Send) -> None:
     if option(scope, "join") == "yes":
         await asyncio.to_thread(process.join, 20)
     await answer_json(send, {"pid": process.pid, "code": process.exitcode})
+
+
+def serve(listener: socket.socket, loop: str) -> None:
+    config = bridgehead.Config("fork_app:app", loop=loop, log_level="warning", access_log=False)
+    bridgehead.Server(config).run(sockets=[listener])
+
+
+@routes.at("server")
+async def start_a_server(scope: Scope, receive: Receive, send: Send) -> None:
+    """In a child, on a loop of the same kind; says where it is reached."""
+    loop = "uvloop" if type(asyncio.get_running_loop()).__module__.startswith("uvloop") else "asyncio"
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        process = fork.Process(target=serve, args=(listener, loop))
+        process.start()
+        await answer_json(send, {"pid": process.pid, "port": listener.getsockname()[1]})
 
 
 @routes.at("pool")

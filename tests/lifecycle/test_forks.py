@@ -10,7 +10,7 @@ from pathlib import Path
 from signal import SIGKILL, SIGTERM
 
 import pytest
-from harness import Server, request
+from harness import Client, Server, request
 
 
 @pytest.fixture
@@ -137,6 +137,26 @@ def test_a_forked_process_has_the_default_handlers(server: Server) -> None:
 def test_a_forked_pool_computes(server: Server) -> None:
     assert server.ask("/pool").json() == [45] * 4
     assert server.ask("/hello").body == b"hello"
+
+
+def test_a_forked_process_has_its_own_files_and_so_have_its_children() -> None:
+    with Server("fork_app:app", env={"PYTHONWARNINGS": "ignore"}) as server:
+        for _ in range(8):
+            server.connect().assert_open()
+        assert server.ask("/process?target=forks&join=yes").json()["code"] == 0
+
+
+def test_a_forked_process_runs_a_server_of_its_own(server: Server) -> None:
+    child = server.ask("/server").json()
+    with killed_at_last(child["pid"]):
+        with Client(("127.0.0.1", child["port"])) as client:
+            for _ in range(2):
+                assert client.ask("/hello").body == b"hello"
+            assert client.ask("/fork-and-leave?end=exit").json() == 5
+            assert client.ask("/hello").body == b"hello"
+        assert server.ask("/hello").body == b"hello"
+        os.kill(child["pid"], SIGTERM)
+        assert server.ask(f"/wait?pid={child['pid']}").json() == -SIGTERM
 
 
 @pytest.mark.parametrize("end", ["exit", "return"])

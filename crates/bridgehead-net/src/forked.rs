@@ -47,15 +47,22 @@ fn place(number: RawFd) -> Option<(&'static AtomicU64, u64)> {
     OWNED.get(number / 64).map(|word| (word, 1 << (number % 64)))
 }
 
-/// What this process owned when it was forked. For the child, once.
+/// What this process owns.
 pub fn descriptors() -> impl Iterator<Item = RawFd> {
-    OWNED.iter().enumerate().flat_map(|(index, word)| {
-        let bits = word.load(Ordering::Relaxed);
-        let base = index * 64;
-        (0..64)
-            .filter(move |bit| bits & (1 << bit) != 0)
-            .filter_map(move |bit| RawFd::try_from(base + bit).ok())
-    })
+    OWNED.iter().enumerate().flat_map(|(index, word)| numbers(index, word.load(Ordering::Relaxed)))
+}
+
+/// For a forked child: closes what its parent owned, and owns none of these numbers. They may be anybody's soon.
+pub fn disown(close: impl Fn(RawFd)) {
+    for (index, word) in OWNED.iter().enumerate() {
+        numbers(index, word.swap(0, Ordering::Relaxed)).for_each(&close);
+    }
+}
+
+fn numbers(index: usize, bits: u64) -> impl Iterator<Item = RawFd> {
+    (0..64)
+        .filter(move |bit| bits & (1 << bit) != 0)
+        .filter_map(move |bit| RawFd::try_from(index * 64 + bit).ok())
 }
 
 #[cfg(test)]

@@ -96,7 +96,7 @@ pub use config::{
 };
 pub use exchange::CHUNKS;
 pub use executor::{Alarm, Executor, POLLS, Round};
-pub use forked::descriptors as open_descriptors;
+pub use forked::{descriptors as open_descriptors, disown as disown_descriptors};
 pub use forwarded::{Known, Network, Proxies};
 pub use listen::{ListenError, Listener, Ownership, shut_gate};
 pub use log_pipe::LogPipe;

@@ -7,8 +7,9 @@ use pyo3::prelude::*;
 
 use crate::ffi;
 
-/// Closes our sockets in a forked child, so that clients and ports are not held by it.
+/// Closes our sockets in a forked child, so that clients and ports are not held by it. Their numbers are the child's
+/// from here on: what it forks itself has them.
 #[pyfunction]
-pub(crate) fn forget_descriptors() {
-    bridgehead_net::open_descriptors().for_each(ffi::close);
+pub(crate) fn disown_descriptors() {
+    bridgehead_net::disown_descriptors(ffi::close);
 }

@@ -70,7 +70,7 @@ mod _native {
     #[pymodule_export]
     use crate::driver::Driver;
     #[pymodule_export]
-    use crate::forked::forget_descriptors;
+    use crate::forked::disown_descriptors;
     #[pymodule_export]
     use crate::http::Http;
     #[pymodule_export]
