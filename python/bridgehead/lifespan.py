@@ -89,7 +89,7 @@ class Lifespan:
 
     async def shutdown(self) -> None:
         """Run the application's shutdown, if it had a startup."""
-        if self._task is None or self._phase is not _Phase.STARTED:
+        if self._task is None or self._phase is not _Phase.STARTED or self._error is not None:
             return
         log.shutdown_begins()
         self._rules.shut_down()
@@ -99,6 +99,7 @@ class Lifespan:
         await self._wait(seconds)
         self._report_shutdown(self._task, seconds)
         await self._leave()
+        self._report_end()
 
     def abandon(self) -> None:
         """End it without its shutdown, where nobody may wait."""
@@ -126,6 +127,11 @@ class Lifespan:
         elif self._error is not None:
             log.logger().error("Application shutdown failed.", exc_info=self._error)
 
+    def _report_end(self) -> None:
+        # Who has said that the shutdown failed has told of the error by that.
+        if self._phase is _Phase.STOPPED and self._error is not None:
+            log.logger().error("The application's lifespan failed after its shutdown.", exc_info=self._error)
+
     async def _call(self) -> None:
         scope = {"type": "lifespan", "asgi": dict(_SCOPE_VERSIONS), "state": self.state}
         try:
@@ -134,6 +140,15 @@ class Lifespan:
             if is_cancellation(error):
                 raise
             self._error = below(error)
+            if self._is_serving():
+                what = "The application's lifespan failed while it served: there will be no shutdown of it."
+                log.logger().error(what, exc_info=self._error)
+
+    def _is_serving(self) -> bool:
+        """Whether its call has no reason to end. Asked within the call."""
+        task = asyncio.current_task()
+        cancelled = task is not None and task.cancelling() > 0
+        return self._phase is _Phase.STARTED and not self._shutdown.is_set() and not cancelled
 
     async def _receive(self) -> Message:
         while (due := self._rules.receive()) is None:

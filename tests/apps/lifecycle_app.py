@@ -232,15 +232,22 @@ def raises_in_lifespan(error: BaseException, *, after: str) -> App:
             await routes(scope, receive, send)
             return
         await receive()
-        if after == "shutdown":
+        if after != "startup":
             await send({"type": "lifespan.startup.complete"})
+        if after == "serving":
+            await asyncio.sleep(0.01)
+        elif after != "startup":
             await receive()
+        if after == "everything":
+            await send({"type": "lifespan.shutdown.complete"})
         raise error
 
     return application
 
 
 raises_at_shutdown = raises_in_lifespan(RuntimeError("raised at shutdown"), after="shutdown")
+raises_while_serving = raises_in_lifespan(RuntimeError("raised while serving"), after="serving")
+raises_at_last = raises_in_lifespan(RuntimeError("raised at last"), after="everything")
 exits_at_shutdown = raises_in_lifespan(SystemExit(4), after="shutdown")
 exits_at_startup = raises_in_lifespan(SystemExit(4), after="startup")
 exits_with_words_at_startup = raises_in_lifespan(SystemExit("no database"), after="startup")

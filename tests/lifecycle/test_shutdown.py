@@ -323,7 +323,11 @@ def test_a_shutdown_that_fails_is_logged_and_the_server_ends(loop: str, target: 
 @pytest.mark.skipif(UVICORN, reason="uvicorn shows its own frames")
 @pytest.mark.parametrize(
     ("target", "line"),
-    [("raises_at_shutdown", "RuntimeError: raised at shutdown"), ("exits_at_shutdown", "SystemExit: 4")],
+    [
+        ("raises_at_shutdown", "RuntimeError: raised at shutdown"),
+        ("exits_at_shutdown", "SystemExit: 4"),
+        ("raises_at_last", "RuntimeError: raised at last"),
+    ],
 )
 def test_a_shutdown_that_raises_is_one_record_without_our_frames(loop: str, target: str, line: str) -> None:
     with Server(f"lifecycle_app:{target}", "--loop", loop, allow=["Traceback"]) as server:

@@ -158,6 +158,18 @@ def test_a_lifespan_that_ends_after_startup_is_served(loop: str) -> None:
         assert server.ask("/hello").body == b"hello"
 
 
+@pytest.mark.skipif(UVICORN, reason="uvicorn says that it is unsupported")
+def test_a_lifespan_that_fails_while_it_serves_is_told_of_at_once(loop: str) -> None:
+    target = "lifecycle_app:raises_while_serving"
+    with Server(target, "--loop", loop, allow=["Traceback"]) as server:
+        server.wait_line("lifespan failed while it served")
+        server.wait_line("RuntimeError: raised while serving")
+        assert server.ask("/hello").body == b"hello"
+        server.stop()
+    assert server.stderr.count("Traceback (most recent call last)") == 1
+    assert "application shutdown" not in server.stderr.lower()
+
+
 @pytest.mark.skipif(UVICORN, reason="uvicorn asserts with other words")
 def test_a_misused_lifespan_message_raises_at_its_own_send(loop: str) -> None:
     with Server("lifecycle_app:misuses_lifespan", "--loop", loop) as server:
