@@ -172,6 +172,20 @@ def test_connection_close_of_the_application_is_obeyed(server: Server, value: st
         client.assert_closed()
 
 
+@pytest.mark.skipif(UVICORN, reason="uvicorn serves 1.0 as 1.1, and any host")
+def test_a_client_of_1_0_is_told_of_a_close_and_of_nothing_else(server: Server) -> None:
+    asks = [("Connection", "keep-alive")]
+    with server.connect() as client:
+        target = "/respond?headers=connection:close|content-length:9"
+        response = client.ask(target, version="1.0", headers=asks)
+        assert response.all("connection") == ["close"]
+        client.assert_closed()
+    with server.connect() as client:
+        refused = client.ask("/hello", version="1.0", headers=[*asks, ("Host", "a b")])
+        assert (refused.status, refused.all("connection")) == (400, ["close"])
+        client.assert_closed()
+
+
 def test_connection_close_of_the_application_is_obeyed_on_a_stream(server: Server) -> None:
     with server.connect() as client:
         response = client.ask("/respond?headers=connection:close|content-length:9")

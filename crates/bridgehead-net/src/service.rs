@@ -50,7 +50,7 @@ pub(crate) async fn answer(
     let version = head.version;
     let upgrade = match judge(&head).and_then(|()| upgrade_of(&head, &line, &worker)) {
         Ok(upgrade) => upgrade,
-        Err(refusal) => return Ok(refuse(refusal, &line, &worker.config, turn)),
+        Err(refusal) => return Ok(refuse(refusal, &line, version, turn)),
     };
     let (upgrade, websocket) = upgrade.map_or((None, None), |(upgrade, asked)| (Some(upgrade), Some(asked)));
     if upgrade.is_some() {
@@ -58,7 +58,7 @@ pub(crate) async fn answer(
     }
     match ask(&worker, &mut turn, (head, body), websocket).await {
         Ok(half) => reply(half, upgrade, &line, version, turn).await,
-        Err(refusal) => Ok(refuse(refusal, &line, &worker.config, turn)),
+        Err(refusal) => Ok(refuse(refusal, &line, version, turn)),
     }
 }
 
@@ -176,7 +176,8 @@ async fn reply(
     // What a client sends behind a handshake that was not accepted is neither a request nor a frame.
     let closes = client.leaves_unread() || upgrade.is_some();
     let last = closes || line.is_last_call();
-    if last || ends_connection(&answer) {
+    let ends = last || ends_connection(&answer);
+    if ends {
         client.closes();
     }
     let mut response = match answer {
@@ -198,16 +199,16 @@ async fn reply(
             }
             head.map(|()| AnswerBody::stream(client, framing, turn))
         }
-        Answer::Failed => refuse(Refusal::ApplicationFailed, line, config, turn),
-        Answer::Refused(refusal) => refuse(refusal, line, config, turn),
+        Answer::Failed => refuse(Refusal::ApplicationFailed, line, version, turn),
+        Answer::Refused(refusal) => refuse(refusal, line, version, turn),
         Answer::Abandoned => return Err(ClientGone),
     };
     if closes {
         line.will_linger();
     }
-    if last {
+    if ends {
         // hyper would close without a word.
-        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        say_close(&mut response, version);
     }
     Ok(response)
 }
@@ -232,6 +233,16 @@ fn ends_connection(answer: &Answer) -> bool {
     match answer {
         Answer::Whole(parts, _) | Answer::HeadOnly(parts) | Answer::Stream(parts) => parts.close,
         Answer::Accepted(_) | Answer::Failed | Answer::Abandoned | Answer::Refused(_) => false,
+    }
+}
+
+/// Says that the connection ends with this answer.
+fn say_close<B>(response: &mut Response<B>, version: Version) {
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    if version == Version::HTTP_10 {
+        // To a client of 1.0 that asked for it, hyper promises to keep the connection as well, unless the answer is of
+        // 1.0 itself.
+        *response.version_mut() = version;
     }
 }
 
@@ -270,13 +281,14 @@ fn response(parts: ResponseParts, config: &Config, turn: &mut Turn) -> Response<
     response
 }
 
-fn refuse(refusal: Refusal, line: &Line, config: &Config, mut turn: Turn) -> Response<AnswerBody> {
-    if !refusal.keeps_connection() {
-        line.will_linger();
-    }
+fn refuse(refusal: Refusal, line: &Line, version: Version, mut turn: Turn) -> Response<AnswerBody> {
     turn.refused(refusal);
     let mut response = refusal.response();
-    complete(&mut response, config, &mut turn);
+    if !refusal.keeps_connection() {
+        line.will_linger();
+        say_close(&mut response, version);
+    }
+    complete(&mut response, &line.config, &mut turn);
     response.map(|text| AnswerBody::whole(Bytes::from_static(text.as_bytes()), turn))
 }
 
