@@ -8,15 +8,15 @@ Invariant: an address is ours alone or the start fails. No SO_REUSEPORT, and no 
 import errno
 import os
 import socket
-import stat
 from collections.abc import Iterable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 from bridgehead.address import Address, DescriptorAddress, TcpAddress, UnixAddress
 from bridgehead.errors import StartError
+from bridgehead.socket_file import SocketFile, alone_beside, make_room
 
 Resolved = tuple[socket.AddressFamily, tuple[Any, ...]]  # the second as `getsockname` gives it
 
@@ -33,22 +33,6 @@ class Kind(StrEnum):
 
     TCP = "tcp"
     UNIX = "unix"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SocketFile:
-    """A file that our bind made; known by its inode, as a successor may have replaced it."""
-
-    path: str
-    device: int
-    inode: int
-
-    def remove(self) -> None:
-        """Delete it if it is still the one we made."""
-        with suppress(OSError):
-            now = os.lstat(self.path)
-            if (now.st_dev, now.st_ino) == (self.device, self.inode):
-                os.unlink(self.path)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,42 +178,19 @@ def _listen_tcp(family: socket.AddressFamily, place: tuple[Any, ...], backlog: i
 
 def _bind_unix(address: UnixAddress, backlog: int) -> Bound:
     try:
-        _make_room(address)
-        with ExitStack() as undo:
+        with alone_beside(address.path), ExitStack() as undo:
+            make_room(address.path)
             sock = undo.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
             sock.bind(address.path)
-            made = os.lstat(address.path)
-            file = SocketFile(path=os.path.abspath(address.path), device=made.st_dev, inode=made.st_ino)
+            file = SocketFile.at(address.path)
             undo.callback(file.remove)
+            sock.listen(backlog)  # at once: until then it looks like a dead server's
             os.chmod(address.path, _UNIX_MODE)
-            sock.listen(backlog)
             sock.setblocking(False)
             undo.pop_all()
     except OSError as problem:
         raise _refusal(address, problem) from None
     return Bound(socket=sock, kind=Kind.UNIX, label=_label(sock), file=file)
-
-
-def _make_room(address: UnixAddress) -> None:
-    """Remove the socket file of a dead server; refuse anything else that is in the way."""
-    try:
-        mode = os.lstat(address.path).st_mode
-    except FileNotFoundError:
-        return
-    if not stat.S_ISSOCK(mode):
-        hint = "choose another path, or move that file away"
-        raise StartError(f"{address.path!r} exists and is not a socket", hint)
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.setblocking(False)  # a live server with a full backlog answers EAGAIN at once
-        try:
-            probe.connect(address.path)
-        except ConnectionRefusedError:
-            os.unlink(address.path)
-            return
-        except (BlockingIOError, OSError) as problem:
-            if problem.errno not in {errno.EAGAIN, errno.EPROTOTYPE}:
-                raise
-    raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
 
 
 def adopt(sockets: Iterable[socket.socket], *, backlog: int, secure: bool = False) -> list[Bound]:

@@ -1,14 +1,17 @@
 """Binding: what is listened on, how it is printed, and what is refused."""
 
+import fcntl
 import os
 import socket
 import stat
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from bridgehead import socket_file
 from bridgehead.address import Address, TcpAddress, parse_address
 from bridgehead.errors import StartError
 from bridgehead.sockets import Bound, Kind, bind
@@ -162,6 +165,46 @@ def test_the_file_of_a_dead_server_is_replaced(listen: Listen, tmp_path: Path) -
     listen(f"unix:{path}")
     with socket.socket(socket.AF_UNIX) as client:
         client.connect(str(path))
+
+
+def test_a_server_that_is_bound_and_does_not_listen_yet_is_not_taken_for_a_dead_one(
+    listen: Listen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = f"unix:{tmp_path}/app.sock"
+    messages: list[str] = []
+    waits = threading.Event()
+    rival = threading.Thread(target=lambda: messages.append(refused(parse_address(written)).message))
+    lock, begin = fcntl.flock, socket.socket.listen
+
+    def lock_and_tell(descriptor: int, how: int) -> None:
+        try:
+            lock(descriptor, how)
+        except BlockingIOError:
+            waits.set()
+            raise
+
+    def listen_late(self: socket.socket, backlog: int) -> None:
+        rival.start()
+        assert waits.wait(10)
+        begin(self, backlog)
+
+    monkeypatch.setattr(fcntl, "flock", lock_and_tell)
+    monkeypatch.setattr(socket.socket, "listen", listen_late)
+    listen(written)
+    rival.join(10)
+    assert messages == [f"{written} is already in use"]
+
+
+def test_a_directory_that_somebody_has_locked_for_ever_holds_up_no_start(
+    listen: Listen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket_file, "_LONGEST", 0.02)
+    descriptor = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    try:
+        listen(f"unix:{tmp_path}/app.sock")
+    finally:
+        os.close(descriptor)
 
 
 def test_the_socket_of_a_live_server_is_in_use_even_when_its_backlog_is_full(
