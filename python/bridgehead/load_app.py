@@ -22,7 +22,7 @@ from bridgehead.candidates import (
 from bridgehead.config import Application
 from bridgehead.errors import StartError, application_traceback, has_application_frames, nearest
 from bridgehead.load_module import load_module, loop_hint
-from bridgehead.meant import refuse_misread, submodule
+from bridgehead.meant import in_directory, refuse_misread, submodule
 from bridgehead.target import Calling, Target, parse_target
 
 _USUAL_NAMES = ("app", "application", "api")
@@ -80,6 +80,8 @@ def _attribute(module: ModuleType, wanted: Target) -> object:
             message = f"{path} has no attribute {name!r}"
             meant = submodule(found, name, wanted.attributes[index + 1 :])
             hint = f"did you mean `{meant}`?" if meant else _missing_hint(found, path + separator, name)
+            if not meant and isinstance(found, ModuleType):
+                hint = in_directory(found, f":{name}") or hint
             raise StartError(message, hint, detail=detail) from None
         path += separator + name
     return found
@@ -124,6 +126,8 @@ def _only_application(module: ModuleType, wanted: Target, *, factory: bool) -> t
         return f"{wanted.place}:{names[0]}", getattr(module, names[0])
     if names:
         raise StartError(f"{wanted.place} has several applications", _names_hint(wanted, names))
+    if hint := in_directory(module):
+        raise StartError(f"{wanted.place} is a directory", hint)
     makers = [f"{name}()" for name in callables(module) if looks_like_a_factory(getattr(module, name))]
     hint = _names_hint(wanted, makers or callables(module))
     raise StartError(f"{wanted.place} has no {', '.join(_USUAL_NAMES)}, nor another ASGI application", hint)

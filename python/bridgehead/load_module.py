@@ -53,7 +53,12 @@ def _load_file(wanted: Target, folder: str) -> ModuleType:
     file = next((path for path in (Path(folder, wanted.place), Path(wanted.place)) if path.is_file()), None)
     if file is None:
         path = Path(folder, wanted.place)
-        near = did_you_mean(path.name, (each.name for each in path.parent.glob("*.py")))
+        if path.is_dir():
+            raise StartError(f"{wanted.place!r} is a directory", "name a file in it, or rename it")
+        if path.is_symlink():
+            message = f"{wanted.place!r} links to {os.readlink(path)!r}, where there is no file"
+            raise StartError(message, "mend the link, or name the file itself")
+        near = did_you_mean(path.name, (each.name for each in path.parent.glob("*.py") if each.is_file()))
         otherwise = (
             f"there is no such directory: {path.parent}" if not path.parent.is_dir() else "look at the path"
         )

@@ -8,6 +8,7 @@ Invariant: only a target that could not be served as it is written is answered, 
 import os
 import re
 from pathlib import Path
+from types import ModuleType
 
 from bridgehead.errors import StartError
 from bridgehead.target import Target
@@ -42,6 +43,15 @@ def submodule(holder: object, name: str, rest: tuple[str, ...]) -> str:
         if Path(folder, f"{name}.py").is_file() or Path(folder, name, "__init__.py").is_file():
             return f"{getattr(holder, '__name__', '')}.{name}" + (f":{'.'.join(rest)}" if rest else "")
     return ""
+
+
+def in_directory(module: ModuleType, rest: str = "") -> str:
+    """What to name instead of a directory that was imported without an `__init__.py`: it holds nothing itself."""
+    folders = [*getattr(module, "__path__", ())]
+    if not folders or getattr(module, "__file__", None) is not None:
+        return ""
+    parts = module.__name__.split(".")
+    return _what_is_in(Path(folders[0]).parents[len(parts) - 1], "/".join(parts), rest)
 
 
 def within_package(file: Path, wanted: Target) -> str:

@@ -258,6 +258,10 @@ def _refusal(address: TcpAddress | UnixAddress, problem: OSError) -> StartError:
             reason, hint = "may not be created", "choose a directory that this user may write to"
         case errno.ENOENT | errno.ENOTDIR:
             reason, hint = "is in a directory that does not exist", "create the directory first"
+        case errno.EINVAL if tcp and address.host.lower().startswith("fe80:") and "%" not in address.host:
+            hint = f"say of which interface it is: `{address.host}%eth0`"
+        case errno.EINVAL if tcp and address.host.lower().startswith("::ffff:"):
+            hint = f"write the IPv4 address: `{address.host[len('::ffff:') :]}`"
         case None:  # raised by Python itself
             reason, hint = (
                 f"cannot be listened on: {problem}",

@@ -256,6 +256,9 @@ def test_a_directory_that_is_not_there_is_refused(write: Write) -> None:
         ("kit/", "'kit/' is a directory", "name a module or a file: `kit.shape` or `kit`"),
         ("./kit/:app", "'./kit/' is a directory", "`kit.shape:app` or `kit:app`"),
         ("bare/", "'bare/' is a directory", "`bare/main.py` or `bare/aside.py`"),
+        ("bare", "bare is a directory", "`bare/main.py` or `bare/aside.py`"),
+        ("bare:app", "bare has no attribute 'app'", "`bare/main.py:app` or `bare/aside.py:app`"),
+        ("deep.bare", "deep.bare is a directory", "name a module or a file: `deep/bare/main.py`"),
         (".", "'.' is a directory", "`my-app.py` or `shop.py`"),
         (
             "shop.py.app",
@@ -279,11 +282,20 @@ def test_a_target_that_is_not_there_names_the_next_step(
     write("kit/shape.py", APP)
     write("bare/aside.py", APP)
     write("bare/main.py", APP)
+    write("deep/bare/main.py", APP)
     write("my-app.py", APP)
     problem = refused(target)
     assert problem.message.startswith(message.format(tmp_path))
     assert hint.format(tmp_path) in problem.hint
     assert problem.detail == ""
+
+
+def test_what_is_named_as_a_file_and_is_none_is_told_so(write: Write, tmp_path: Path) -> None:
+    write("folder.py/aside.py", APP)
+    (tmp_path / "gone.py").symlink_to("/nowhere/app.py")
+    assert refused("folder.py").message == "'folder.py' is a directory"
+    assert refused("gone.py").message == "'gone.py' links to '/nowhere/app.py', where there is no file"
+    assert "did you mean" not in refused("gonn.py").hint
 
 
 def test_a_failed_import_inside_the_application_shows_its_own_traceback(write: Write) -> None:

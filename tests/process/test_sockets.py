@@ -147,6 +147,14 @@ def test_an_address_that_cannot_be_bound_is_explained(written: str, message: str
     assert problem.hint
 
 
+@needs_ipv6
+@pytest.mark.parametrize(
+    ("host", "hint"), [("::ffff:127.0.0.1", "`127.0.0.1`"), ("fe80::1", "`fe80::1%eth0`")]
+)
+def test_an_ipv6_address_that_needs_another_form_is_told_which(host: str, hint: str) -> None:
+    assert hint in refused(TcpAddress(host=host, port=0)).hint
+
+
 def test_a_unix_socket_is_for_everyone_and_goes_with_the_server(listen: Listen, tmp_path: Path) -> None:
     path = tmp_path / "app.sock"
     (bound,) = listen(f"unix:{path}")
