@@ -166,7 +166,7 @@ class Lifespan:
             "lifespan.shutdown.complete": _Phase.STOPPED,
             "lifespan.shutdown.failed": _Phase.BROKEN,
         }[kind]
-        self._message = said
+        self._message = "".join(map(_shown, said))
         self._changed.set()
 
     async def _wait(self, seconds: float) -> None:
@@ -218,3 +218,8 @@ class Lifespan:
             await asyncio.wait({self._task}, timeout=self._at_most(_LAST_STEPS))
         if self._task.cancel():
             await asyncio.wait({self._task}, timeout=self._at_most(_LAST_STEPS))
+
+
+def _shown(letter: str) -> str:
+    """A letter of an application's message. A terminal would obey a control character."""
+    return letter if letter.isprintable() or letter in "\n\t" else letter.encode("unicode_escape").decode()

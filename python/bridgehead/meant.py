@@ -46,7 +46,7 @@ def submodule(holder: object, name: str, rest: tuple[str, ...]) -> str:
 
 
 def in_directory(module: ModuleType, rest: str = "") -> str:
-    """What to name instead of a directory that was imported without an `__init__.py`: it holds nothing itself."""
+    """What to name instead of a directory without an `__init__.py`: it is imported, and holds nothing."""
     folders = [*getattr(module, "__path__", ())]
     if not folders or getattr(module, "__file__", None) is not None:
         return ""

@@ -245,6 +245,7 @@ def _label(sock: socket.socket) -> str:
 def _refusal(address: TcpAddress | UnixAddress, problem: OSError) -> StartError:
     """What the system said, and what to do about it."""
     tcp = isinstance(address, TcpAddress)
+    host = address.host.lower() if isinstance(address, TcpAddress) else ""
     reason, hint = f"cannot be listened on: {problem.strerror or problem}", ""
     match problem.errno:
         case errno.EADDRINUSE:
@@ -258,10 +259,10 @@ def _refusal(address: TcpAddress | UnixAddress, problem: OSError) -> StartError:
             reason, hint = "may not be created", "choose a directory that this user may write to"
         case errno.ENOENT | errno.ENOTDIR:
             reason, hint = "is in a directory that does not exist", "create the directory first"
-        case errno.EINVAL if tcp and address.host.lower().startswith("fe80:") and "%" not in address.host:
-            hint = f"say of which interface it is: `{address.host}%eth0`"
-        case errno.EINVAL if tcp and address.host.lower().startswith("::ffff:"):
-            hint = f"write the IPv4 address: `{address.host[len('::ffff:') :]}`"
+        case errno.EINVAL if host.startswith("fe80:") and "%" not in host:
+            hint = f"say of which interface it is: `{host}%eth0`"
+        case errno.EINVAL if host.startswith("::ffff:"):
+            hint = f"write the IPv4 address: `{host.removeprefix('::ffff:')}`"
         case None:  # raised by Python itself
             reason, hint = (
                 f"cannot be listened on: {problem}",

@@ -183,7 +183,7 @@ async def sets_a_task_factory_that_refuses(scope: Scope, receive: Receive, send:
 async def fails_at_startup(scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] == "lifespan":
         await receive()
-        await send({"type": "lifespan.startup.failed", "message": "the database is not there"})
+        await send({"type": "lifespan.startup.failed", "message": "the database is not there\x1b[2J\nérr"})
 
 
 async def fails_without_a_message(scope: Scope, receive: Receive, send: Send) -> None:

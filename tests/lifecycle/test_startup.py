@@ -85,6 +85,8 @@ def test_a_startup_that_failed_ends_with_3_and_its_message(loop: str, mode: str)
     with Server("lifecycle_app:fails_at_startup", "--loop", loop, "--lifespan", mode, ready=False) as server:
         assert server.wait_exit() == 3
         assert "the database is not there" in server.stderr
+        if not UVICORN:  # which has the terminal obey what it says
+            assert "\nthe database is not there\\x1b[2J\nérr\n" in server.stderr
         assert "running on" not in server.stderr
         assert "Traceback" not in server.stderr
 
