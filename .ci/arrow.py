@@ -14,6 +14,7 @@ from typing import Any
 # What each crate reaches neither itself nor through others. A name covers its family: pyo3, pyo3-ffi.
 FORBIDDEN = {
     "bridgehead-asgi": ("tokio", "mio", "hyper", "pyo3", "bridgehead"),
+    "bridgehead-metrics": ("tokio", "hyper", "pyo3", "bridgehead"),
     "bridgehead-tls": ("tokio", "hyper", "pyo3", "bridgehead"),
     "bridgehead-net": ("pyo3", "bridgehead-python", "bridgehead-watch", "bridgehead-load"),
     "bridgehead-watch": ("pyo3", "tokio", "hyper", "bridgehead"),

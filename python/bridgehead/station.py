@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from bridgehead._native import Board
+from bridgehead._native import Board, Sheets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +19,7 @@ class Posting:
     """As the parent writes it down."""
 
     board: int
+    sheets: int
     slot: int
     place: int
     others: tuple[tuple[int, int, bool], ...]  # each with its slot, and whether its clients speak TLS
@@ -34,7 +35,10 @@ class Station:
 
     def __init__(self, posting: Posting) -> None:
         self.board = Board(posting.board)
-        os.close(posting.board)  # the memory stays
+        self.sheet = Sheets(posting.sheets).at(posting.place)
+        self.sheet.begin()
+        for memory in (posting.board, posting.sheets):
+            os.close(memory)  # the memory stays
         self.slot = posting.slot
         self.place = posting.place
         self.others = posting.others

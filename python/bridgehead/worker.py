@@ -15,7 +15,7 @@ from typing import Any
 
 from bridgehead import log, reports, trace
 from bridgehead._native import Server as Network
-from bridgehead._native import Tls
+from bridgehead._native import Sheet, Tls
 from bridgehead.asgi import Application, answer
 from bridgehead.bounds import Bounds
 from bridgehead.errors import StartError
@@ -56,6 +56,7 @@ class Options:
     redirect: int | None
     recall: int | None
     rota: Station | None
+    sheet: Sheet
     root_path: str
     state: dict[str, Any]
     pathsend: bool
@@ -212,6 +213,7 @@ class Worker:
             redirect=_secure_port(place.bound) if config.redirect_https else None,
             recall=place.recall,
             rota=place.station,
+            sheet=place.station.sheet if place.station is not None else Sheet(),
             root_path=config.root_path,
             state=state,
             pathsend=config.pathsend,

@@ -3,7 +3,6 @@
 //! Defaults live in `python/bridgehead/config.py`, once.
 
 use std::os::fd::BorrowedFd;
-use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
@@ -34,7 +33,7 @@ pub struct Config {
     /// Whether whoever answers requests hears of those that were refused.
     pub refusals: Refusals,
     /// Counts what clients were denied.
-    pub tally: Arc<Tally>,
+    pub tally: Tally,
     /// Whether it hears of connections.
     pub connections: Connections,
     /// Whose word is taken for who a client is, if anybody's.

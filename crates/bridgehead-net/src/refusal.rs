@@ -8,7 +8,8 @@ use http::{Response, StatusCode};
 
 use crate::admission::TurnedAway;
 
-/// A request that the application never sees, or gave no answer to.
+/// A request that the application never sees, or gave no answer to. A new one goes to the end, since processes of different
+/// versions count them in one memory by their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     NoHost,
@@ -59,6 +60,43 @@ pub(crate) enum Refusal {
 }
 
 impl Refusal {
+    /// All of them, in the order by whose numbers they are counted.
+    pub(crate) const ALL: [Self; 33] = [
+        Self::NoHost,
+        Self::TwoHosts,
+        Self::BadHost,
+        Self::BadTarget,
+        Self::LongTarget,
+        Self::BadMethod,
+        Self::BadRequestLine,
+        Self::UnknownVersion,
+        Self::Preface,
+        Self::BareLineFeed,
+        Self::FoldedLine,
+        Self::LargeHead,
+        Self::SlowHead,
+        Self::BadLength,
+        Self::TwoFramings,
+        Self::BadCoding,
+        Self::UnknownCoding,
+        Self::BadBody,
+        Self::LargeBody,
+        Self::SlowBody,
+        Self::UnknownExpectation,
+        Self::BadUpgrade,
+        Self::UnknownWebSocket,
+        Self::OtherWebSocket,
+        Self::BadWebSocketKey,
+        Self::BadSubprotocol,
+        Self::EarlyFrames,
+        Self::Overloaded,
+        Self::QueueFull,
+        Self::QueuedTooLong,
+        Self::SlowAnswer,
+        Self::BadDenial,
+        Self::ApplicationFailed,
+    ];
+
     pub(crate) fn status(self) -> StatusCode {
         match self {
             Self::NoHost

@@ -1,19 +1,22 @@
 //! How often clients were refused, cut off or kept waiting, by reason.
 //!
-//! Counted where it is decided. Not lines for an operator, which are `App::report`'s.
+//! Counted where it is decided, in memory that outlives the worker. Not lines for an operator, which are `App::report`'s.
 //!
 //! Invariant: what is counted is counted once, and no count goes back.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+
+use bridgehead_metrics::{REASONS, Sheet};
 
 use crate::refusal::Refusal;
 
-/// The counts of a worker, each by its name, from its first client to its last.
-// A lock: the network adds when something has gone wrong, whoever runs the worker reads now and then, and neither holds
-// it for longer than that. A channel would have to be emptied while nobody asks.
-#[derive(Debug, Default)]
-pub struct Tally(Mutex<BTreeMap<&'static str, u64>>);
+/// The number of the first hardship: behind all refusals that there may ever be.
+const HARDSHIPS: usize = 48;
+const _: () = assert!(Refusal::ALL.len() <= HARDSHIPS && HARDSHIPS + Hardship::ALL.len() <= REASONS);
+
+/// The counts of a worker, from its first client to its last. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub struct Tally(Sheet);
 
 /// What a client met that is no refusal of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,6 +40,17 @@ pub(crate) enum Hardship {
 }
 
 impl Hardship {
+    const ALL: [Self; 8] = [
+        Self::Silence,
+        Self::SlowReader,
+        Self::UnreadableHead,
+        Self::BadFrames,
+        Self::Flood,
+        Self::NoHandshake,
+        Self::Crowd,
+        Self::Shortage,
+    ];
+
     fn name(self) -> &'static str {
         match self {
             Self::Silence => "silence",
@@ -52,22 +66,33 @@ impl Hardship {
 }
 
 impl Tally {
+    /// Counts here.
+    #[must_use]
+    pub fn on(sheet: Sheet) -> Self {
+        Self(sheet)
+    }
+
     /// What has happened so far, and how often. What has not is left out.
     #[must_use]
     pub fn counts(&self) -> BTreeMap<&'static str, u64> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        let counts: Vec<_> = self.0.refusals().collect();
+        let counted =
+            Self::reasons().map(|(number, name)| (name, counts.get(number).copied().unwrap_or_default()));
+        counted.filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// Every reason that there is: by which number a sheet knows it, and its name.
+    pub fn reasons() -> impl Iterator<Item = (usize, &'static str)> {
+        let refusals = Refusal::ALL.map(|each| (each as usize, each.name()));
+        refusals.into_iter().chain(Hardship::ALL.map(|each| (HARDSHIPS + each as usize, each.name())))
     }
 
     pub(crate) fn refused(&self, refusal: Refusal) {
-        self.add(refusal.name());
+        self.0.refuse(refusal as usize);
     }
 
     pub(crate) fn met(&self, hardship: Hardship) {
-        self.add(hardship.name());
-    }
-
-    fn add(&self, name: &'static str) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(name).or_default() += 1;
+        self.0.refuse(HARDSHIPS + hardship as usize);
     }
 }
 
@@ -82,5 +107,13 @@ mod tests {
         tally.met(Hardship::Flood);
         tally.refused(Refusal::NoHost);
         assert_eq!(tally.counts(), BTreeMap::from([("flood", 1), ("no_host", 2)]));
+    }
+
+    #[test]
+    fn every_reason_has_a_number_and_a_name_of_its_own() {
+        let (numbers, names): (Vec<_>, Vec<_>) = Tally::reasons().unzip();
+        assert!(numbers.is_sorted_by(|one, next| one < next));
+        assert_eq!(names.iter().collect::<std::collections::BTreeSet<_>>().len(), names.len());
+        assert!(Refusal::ALL.iter().enumerate().all(|(at, each)| *each as usize == at));
     }
 }

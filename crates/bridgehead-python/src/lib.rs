@@ -43,6 +43,7 @@ mod runtime;
 mod runtime_handle;
 mod scope;
 mod server;
+mod sheets;
 mod standby;
 mod stepper;
 mod threaded;
@@ -83,6 +84,8 @@ mod _native {
     use crate::raise::{ClientDisconnected, MisuseError};
     #[pymodule_export]
     use crate::server::Server;
+    #[pymodule_export]
+    use crate::sheets::{Sheet, Sheets};
     #[pymodule_export]
     use crate::tls::{Tls, self_signed};
     #[pymodule_export]

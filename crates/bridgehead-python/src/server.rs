@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bridgehead_metrics::{Condition, Gauge, Sheet};
 use bridgehead_net::{Config, Http2, Known, Listener, LogPipe, Network, Ownership, Stage, Tally};
 use http::{HeaderName, HeaderValue};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
@@ -28,6 +29,7 @@ use crate::request_task::RequestTask;
 use crate::runtime::Runtime;
 use crate::runtime_handle::forget_runtime_handle;
 use crate::scope::{Extensions, Template};
+use crate::sheets;
 use crate::stepper::Stepper;
 use crate::tls::Tls;
 use crate::turner::Turner;
@@ -47,6 +49,8 @@ struct Options {
     recall: Option<RawFd>,
     /// The part of one worker among several.
     rota: Option<Rota>,
+    /// What is counted goes here.
+    sheet: Py<sheets::Sheet>,
     root_path: String,
     state: Option<Py<PyDict>>,
     pathsend: bool,
@@ -135,7 +139,7 @@ pub(crate) struct Server {
     turner: Option<Py<Turner>>,
     fallback: Option<String>,
     log: Option<Arc<LogPipe>>,
-    tally: Arc<Tally>,
+    sheet: Sheet,
 }
 
 impl Server {
@@ -153,8 +157,8 @@ impl Server {
     fn new(py: Python<'_>, host: Host, options: Options) -> PyResult<Self> {
         let wiring = options.logs.wire(&options.root_path)?;
         let log = wiring.pipe.clone();
-        let tally = Arc::<Tally>::default();
-        let Started { network, inbox, presence, reach } = start(py, &options, wiring, Arc::clone(&tally))?;
+        let sheet = options.sheet.get().words();
+        let Started { network, inbox, presence, reach } = start(py, &options, wiring, &sheet)?;
         let event_loop = host.event_loop.bind(py);
         let (mut fused, mut nested, mut fallback) = (None, None, None);
         match reach {
@@ -199,9 +203,10 @@ impl Server {
         if let Some(nested) = bridge.get().nested() {
             nested.attach(bridge.bind(py))?;
         }
+        sheets::serve(&sheet);
         let turner =
             fused.map(|fused| Py::new(py, Turner::new(py, bridge.clone_ref(py), fused)?)).transpose()?;
-        Ok(Self { bridge, network: Mutex::new(Some(network)), turner, fallback, log, tally })
+        Ok(Self { bridge, network: Mutex::new(Some(network)), turner, fallback, log, sheet })
     }
 
     /// Why the network has a thread of its own though the loop's was asked for.
@@ -218,11 +223,13 @@ impl Server {
 
     /// Goes on serving; each answer of HTTP/1 closes its connection.
     fn last_call(&self) {
+        self.sheet.set(Gauge::Condition, Condition::LastCall as u64);
         self.advance(Stage::LastCall);
     }
 
     /// Lets nobody in any more but those who wait; running requests finish.
     fn drain(&self) {
+        self.sheet.set(Gauge::Condition, Condition::Draining as u64);
         self.advance(Stage::Draining);
     }
 
@@ -245,7 +252,7 @@ impl Server {
     /// How often clients were refused, cut off or kept waiting, by reason. Also when all is over.
     #[getter]
     fn counts(&self) -> BTreeMap<&'static str, u64> {
-        self.tally.counts()
+        Tally::on(self.sheet.clone()).counts()
     }
 
     /// Ends what is left; the server is of no use afterwards.
@@ -289,8 +296,8 @@ fn stepper(
     Ok(Box::new(RequestTask { driver, tasks, listener: trace.map(Arc::new) }))
 }
 
-fn start(py: Python<'_>, options: &Options, logs: Wiring, tally: Arc<Tally>) -> PyResult<Started> {
-    let config = config(options, logs, tally)?;
+fn start(py: Python<'_>, options: &Options, logs: Wiring, sheet: &Sheet) -> PyResult<Started> {
+    let config = config(options, logs, sheet)?;
     let mut listeners =
         options.listeners.iter().map(|&listener| listen(listener, options)).collect::<PyResult<Vec<_>>>()?;
     for &(descriptor, slot, secure) in options.rota.iter().flat_map(|rota| &rota.others) {
@@ -299,7 +306,7 @@ fn start(py: Python<'_>, options: &Options, logs: Wiring, tally: Arc<Tally>) -> 
     network::start(py, &options.runtime, config, listeners)
 }
 
-fn config(options: &Options, logs: Wiring, tally: Arc<Tally>) -> PyResult<Config> {
+fn config(options: &Options, logs: Wiring, sheet: &Sheet) -> PyResult<Config> {
     Ok(Config {
         keep_alive: Duration::try_from_secs_f64(options.keep_alive)?,
         http2: if options.http2 { Http2::Spoken } else { Http2::Off },
@@ -308,7 +315,7 @@ fn config(options: &Options, logs: Wiring, tally: Arc<Tally>) -> PyResult<Config
         default_headers: default_headers(&options.default_headers)?,
         access_log: logs.access_log,
         refusals: logs.refusals,
-        tally,
+        tally: Tally::on(sheet.clone()),
         connections: logs.connections,
         proxies: options.proxies.as_ref().map(Proxies::read),
         request_ids: logs.request_ids,

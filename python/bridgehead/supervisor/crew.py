@@ -72,7 +72,7 @@ class Crew:
         finally:
             self._kill()
             self._selector.close()
-            self._terms.memory.close()
+            self._terms.close()
         log.parent_finished(os.getpid())
         if self._told is None:
             raise SystemExit(self._failure)

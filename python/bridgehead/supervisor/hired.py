@@ -12,9 +12,10 @@ from dataclasses import replace
 from bridgehead._native import Board
 from bridgehead.channel import News, Order, Stage
 from bridgehead.config import Config
-from bridgehead.offspring import Offspring, lent
+from bridgehead.offspring import SILENCE, Offspring, lent
 from bridgehead.sockets import Bound
 from bridgehead.station import Posting
+from bridgehead.supervisor.figures import Figures
 from bridgehead.supervisor.memory import Memory
 from bridgehead.supervisor.slots import Slots
 
@@ -25,11 +26,15 @@ class Hired(Offspring):
     def __init__(self, slot: int, terms: "Terms") -> None:
         self.place = terms.memory.take_place()
         self._memory = terms.memory
+        self._sheets = terms.figures.sheets
+        self._told = False  # to end, by whomever
+        self._overdue = False
         self._since: float | None = None
         self._rounds = 0
         self._unseen = 0.0
         self.shown = False  # whether it was asked where it is
         super().__init__(*terms.order(slot, self.place), terms.environ)
+        self._sheets.count_start()
 
     @property
     def served_for(self) -> float | None:
@@ -46,13 +51,37 @@ class Hired(Offspring):
         self._rounds = rounds
         return max(silence, self._unseen)
 
+    def stop(self, within: float = SILENCE) -> None:
+        """Tell it to end, once."""
+        self._told = True
+        super().stop(within)
+
+    def kill(self) -> None:
+        """End it now, whatever it does."""
+        self._overdue = self._told
+        super().kill()
+
     def close(self) -> None:
         """Let go of what is left of it, its place included."""
         super().close()
+        self._sheets.count_end(self._reason)
+        self._sheets.give_up(self.place)
         self._memory.leave_place(self.place)
+
+    @property
+    def _reason(self) -> str:
+        """Why it has ended, as it is counted."""
+        if self._overdue:
+            return "overdue"
+        if self._told:
+            return "stopped"
+        if self.refused_to_start:
+            return "refused_to_start"
+        return "killed" if self.ending.startswith("was killed") else "exited"
 
     def _take_in(self, news: News) -> None:
         super()._take_in(news)
+        self._told |= news.stage is Stage.STOPPING
         if news.stage is Stage.READY:
             self._since = time.monotonic()
 
@@ -62,23 +91,30 @@ class Terms:
 
     def __init__(self, config: Config, path: Sequence[str], environ: Mapping[str, str], slots: Slots) -> None:
         self.memory = Memory()
+        self.figures = Figures()
         self.slots = slots
         self.environ = environ
         self._order = Order(config=replace(config, workers=1), path=[*path])
+
+    def close(self) -> None:
+        """Let go of what all of them share."""
+        self.memory.close()
+        self.figures.close()
 
     @property
     def board(self) -> Board:
         """What all of them share."""
         return self.memory.board
 
-    def order(self, slot: int, place: int) -> "tuple[Order, Iterable[Bound | Memory]]":
+    def order(self, slot: int, place: int) -> "tuple[Order, Iterable[Bound | Memory | Figures]]":
         """What one of them is told, and what it inherits for that."""
         own, others = self.slots.of(slot), [*self.slots.others(slot)]
         posting = Posting(
             board=self.memory.fileno(),
+            sheets=self.figures.fileno(),
             slot=self.slots.number(slot),
             place=place,
             others=tuple((each.fileno(), number, each.secure) for number, each in others),
         )
         order = replace(self._order, config=lent(self._order.config, own), posting=posting)
-        return order, [*own, *(each for _, each in others), self.memory]
+        return order, [*own, *(each for _, each in others), self.memory, self.figures]

@@ -16,7 +16,7 @@ class Memory:
     """A file without a name, as long as the board is."""
 
     def __init__(self) -> None:
-        self._descriptor = _file_without_a_name()
+        self._descriptor = file_without_a_name("bridgehead-board")
         os.ftruncate(self._descriptor, Board.SIZE)
         self.board = Board(self._descriptor)
         self._taken: set[int] = set()
@@ -41,8 +41,9 @@ class Memory:
         os.close(self._descriptor)
 
 
-def _file_without_a_name() -> int:
+def file_without_a_name(name: str) -> int:
+    """Memory by a descriptor; the name is for who looks at the process from outside."""
     if sys.platform == "linux":
-        return os.memfd_create("bridgehead-board")
+        return os.memfd_create(name)
     with tempfile.TemporaryFile() as file:
         return os.dup(file.fileno())

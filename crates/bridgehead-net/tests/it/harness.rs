@@ -14,7 +14,7 @@ use std::time::Duration;
 use bridgehead_asgi::{ResponseHead, ResponseParts};
 use bridgehead_net::{
     AdmissionLimits, App, Arrival, Config, Connections, Departures, Executor, HeadLimits, Http2, Limits,
-    Listener, Ownership, PaceLimits, Refusals, Signal, Stage, Token,
+    Listener, Ownership, PaceLimits, Refusals, Signal, Stage, Tally, Token,
 };
 use http::HeaderMap;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -76,7 +76,7 @@ pub(crate) fn plain(keep_alive: Duration) -> Config {
         default_headers: Vec::new(),
         access_log: None,
         refusals: Refusals::Silent,
-        tally: Arc::default(),
+        tally: Tally::default(),
         connections: Connections::Silent,
         proxies: None,
         request_ids: None,

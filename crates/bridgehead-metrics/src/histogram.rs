@@ -1,0 +1,80 @@
+//! Times of which there are many: how many were no longer than each bound, and their sum.
+//!
+//! Not percentiles: whoever reads computes those.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Upper bounds in microseconds: those that OpenTelemetry advises for HTTP, and four below them, since an answer from
+/// Rust is faster than its first.
+pub const BOUNDS: [u64; 18] = [
+    250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 75_000, 100_000, 250_000, 500_000, 750_000,
+    1_000_000, 2_500_000, 5_000_000, 7_500_000, 10_000_000,
+];
+
+/// Words of a histogram: one for each bound, one for what is above, the sum; a power of two would waste more.
+pub(crate) const WORDS: usize = BOUNDS.len() + 2;
+const SUM: usize = WORDS - 1;
+
+/// What a histogram has seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Distribution {
+    /// How many lay between each bound and the one before; the last is above all bounds.
+    pub counts: [u64; BOUNDS.len() + 1],
+    /// In microseconds.
+    pub sum: u64,
+}
+
+impl Distribution {
+    /// How many there were.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// Those of another besides.
+    pub fn add(&mut self, other: &Self) {
+        self.counts.iter_mut().zip(other.counts).for_each(|(own, other)| *own += other);
+        self.sum += other.sum;
+    }
+
+    pub(crate) fn read(words: &[AtomicU64]) -> Self {
+        let load = |at: usize| words.get(at).map_or(0, |word| word.load(Ordering::Relaxed));
+        Self { counts: std::array::from_fn(load), sum: load(SUM) }
+    }
+}
+
+/// Adds a time to a histogram in these words.
+pub(crate) fn record(words: &[AtomicU64], time: Duration) {
+    let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+    // Most are short: looked through from below.
+    let at = BOUNDS.iter().position(|bound| micros <= *bound).unwrap_or(BOUNDS.len());
+    for (at, by) in [(at, 1), (SUM, micros)] {
+        if let Some(word) = words.get(at) {
+            word.fetch_add(by, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Adds what another histogram has seen.
+pub(crate) fn add(words: &[AtomicU64], seen: &Distribution) {
+    for (word, by) in words.iter().zip(seen.counts.iter().chain([&seen.sum])) {
+        word.fetch_add(*by, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_counted_at_the_first_bound_that_it_does_not_exceed() {
+        let words: Vec<_> = (0..WORDS).map(|_| AtomicU64::new(0)).collect();
+        for micros in [0, 250, 251, 10_000_000, 10_000_001] {
+            record(&words, Duration::from_micros(micros));
+        }
+        let seen = Distribution::read(&words);
+        assert_eq!((seen.counts[0], seen.counts[1], seen.counts[17], seen.counts[18]), (2, 1, 1, 1));
+        assert_eq!((seen.count(), seen.sum), (5, 20_000_502));
+    }
+}

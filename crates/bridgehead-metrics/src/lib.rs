@@ -1,0 +1,21 @@
+//! What a server counts and measures, in words that another process can read without Python, and after their writer has
+//! died.
+//!
+//! Knows no sockets, no clock and no Python: whoever counts brings the figures, and the bridge brings the memory. A [`Sheet`]
+//! is one worker's, [`Sheets`] are all of a server's.
+//!
+//! Invariant: each word is whole in itself, and a counter never goes back while its server lives.
+
+#![forbid(unsafe_code)]
+
+mod cells;
+mod histogram;
+mod series;
+mod sheet;
+mod sheets;
+
+pub use cells::{Closing, Condition, Counter, Gauge, Timing};
+pub use histogram::{BOUNDS, Distribution};
+pub use series::{Protocol, Series};
+pub use sheet::{Figures, REASONS, Sheet};
+pub use sheets::{End, Sheets, Snapshot};

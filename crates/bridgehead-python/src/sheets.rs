@@ -1,0 +1,87 @@
+//! What a server counts, as Python sees it: memory by its descriptor, and a worker's part of it.
+//!
+//! Not the figures, which `bridgehead_metrics` has and the network writes while Python blocks.
+
+use std::os::fd::RawFd;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bridgehead_metrics::{Condition, End, Gauge};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::ffi;
+
+/// One worker's figures.
+#[pyclass(frozen, module = "bridgehead._native")]
+pub(crate) struct Sheet(bridgehead_metrics::Sheet);
+
+impl Sheet {
+    pub(crate) fn words(&self) -> bridgehead_metrics::Sheet {
+        self.0.clone()
+    }
+}
+
+#[pymethods]
+impl Sheet {
+    /// For a process that shares its figures with nobody.
+    #[new]
+    fn new() -> Self {
+        Self(bridgehead_metrics::Sheet::own())
+    }
+
+    /// Its worker is there, and has not come up yet.
+    fn begin(&self) {
+        self.0.set(Gauge::Process, std::process::id().into());
+        self.0.set(Gauge::Condition, Condition::Starting as u64);
+    }
+}
+
+/// Its worker serves from now on.
+pub(crate) fn serve(sheet: &bridgehead_metrics::Sheet) {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    sheet.set(Gauge::Process, std::process::id().into());
+    sheet.set(Gauge::StartedAt, u64::try_from(now.as_millis()).unwrap_or_default());
+    sheet.set(Gauge::Condition, Condition::Serving as u64);
+}
+
+/// The figures of all workers of a server.
+#[pyclass(frozen, module = "bridgehead._native")]
+pub(crate) struct Sheets(bridgehead_metrics::Sheets);
+
+#[pymethods]
+impl Sheets {
+    /// How long the file has to be, in bytes. What no worker writes to takes no memory.
+    #[classattr]
+    const SIZE: usize = bridgehead_metrics::Sheets::WORDS * size_of::<u64>();
+
+    /// On a file that is so long.
+    #[new]
+    fn new(descriptor: RawFd) -> PyResult<Self> {
+        let file = ffi::duplicate(descriptor)?;
+        let words = ffi::share_words(&file, bridgehead_metrics::Sheets::WORDS)?;
+        Ok(Self(bridgehead_metrics::Sheets::new(words)))
+    }
+
+    /// Of the worker at this place.
+    fn at(&self, place: usize) -> Sheet {
+        Sheet(self.0.at(place))
+    }
+
+    /// The worker at this place is gone: what it counted is kept, and its place is blank.
+    fn give_up(&self, place: usize) {
+        self.0.give_up(place);
+    }
+
+    /// A worker was started.
+    fn count_start(&self) {
+        self.0.count_start();
+    }
+
+    /// A worker has ended: `stopped`, `exited`, `killed`, `overdue`, `refused_to_start`.
+    fn count_end(&self, reason: &str) -> PyResult<()> {
+        let end = End::ALL.into_iter().find(|end| end.name() == reason);
+        self.0
+            .count_end(end.ok_or_else(|| PyValueError::new_err(format!("no reason for an end: {reason}")))?);
+        Ok(())
+    }
+}

@@ -1,0 +1,28 @@
+"""What all workers of a server have counted, in memory that they share with their parent.
+
+Not the figures: workers write those, in Rust, and a server for operators reads them there (`sheets.rs`).
+
+Invariant: what a worker has counted is kept when it is gone; a place is given up once its process has ended.
+"""
+
+import os
+
+from bridgehead._native import Sheets
+from bridgehead.supervisor.memory import file_without_a_name
+
+
+class Figures:
+    """A file without a name, as long as the sheets are; what nobody writes to takes no memory."""
+
+    def __init__(self) -> None:
+        self._descriptor = file_without_a_name("bridgehead-sheets")
+        os.ftruncate(self._descriptor, Sheets.SIZE)
+        self.sheets = Sheets(self._descriptor)
+
+    def fileno(self) -> int:
+        """What a worker inherits."""
+        return self._descriptor
+
+    def close(self) -> None:
+        """Let go of the file; the memory stays with whoever has it."""
+        os.close(self._descriptor)
