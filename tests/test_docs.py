@@ -14,13 +14,13 @@ from pathlib import Path
 import pytest
 
 from bridgehead.command_line import WORDS
-from bridgehead.compat import UVICORN
 from bridgehead.config import OPTIONS, Config
 from bridgehead.discovery import FILES
 from bridgehead.load.command import COMPARE
 from bridgehead.load.command import OPTIONS as LOAD
 from bridgehead.options import Option, Shape
 from bridgehead.patience import Patience
+from bridgehead.uvicorn_defaults import UVICORN
 
 ROOT = Path(__file__).resolve().parent.parent
 WRITTEN = [

@@ -7,7 +7,7 @@ Those of clients are enforced by Rust, which reads them off a `Config`; 0 is non
 
 from dataclasses import dataclass
 
-from bridgehead import compat
+from bridgehead import uvicorn_defaults
 from bridgehead.options import Shape, maybe, option, switch, whole
 from bridgehead.quantities import Bytes, seconds, size, some
 from bridgehead.websocket_options import WebSocketOptions
@@ -191,7 +191,7 @@ class Bounds(WebSocketOptions):
     )
     compat: str | None = option(
         None,
-        read=compat.read,
+        read=uvicorn_defaults.read,
         metavar="uvicorn",
         group="Limits",
         help="uvicorn: defaults and limits as it has them, see docs/limits.md; what is given outranks them",

@@ -15,12 +15,12 @@ from typing import Any
 
 from bridgehead import address, forwarded, levels
 from bridgehead.access_format import read as read_access_format
-from bridgehead.compat import heeding
 from bridgehead.encryption import Encryption
 from bridgehead.errors import StartError
 from bridgehead.forwarded import read as read_trusted
 from bridgehead.log_config import read as read_log_config
 from bridgehead.logging_config import LOGGING_CONFIG as LOGGING_CONFIG
+from bridgehead.loop_name import read as loop_name
 from bridgehead.options import (
     Option,
     Shape,
@@ -41,13 +41,14 @@ from bridgehead.options import (
     whole,
 )
 from bridgehead.quantities import seconds
+from bridgehead.uvicorn_defaults import heeding
 
 Application = Callable[..., Awaitable[None]]
 
 # As `--help` has them.
 _GROUPS = [
     *("Application", "Address", "Processes", "TLS", "Proxies", "Responses", "WebSockets"),
-    *("Timeouts", "Limits", "Development", "Logs"),
+    *("Timeouts", "Limits", "Development", "Logs", "From uvicorn"),
 ]
 _NEW = "new: uvicorn has no such option"
 
@@ -112,10 +113,10 @@ class Config(Encryption):
     )
     loop: str = option(
         "auto",
-        read=choice("auto", "asyncio", "uvloop"),
+        read=loop_name,
         metavar="NAME",
         group="Application",
-        help="the event loop: asyncio, uvloop, or auto: uvloop if it is installed",
+        help="the event loop: asyncio, uvloop, none, module:factory, or auto: uvloop if it is installed",
     )
     runtime: str = option(
         "auto",

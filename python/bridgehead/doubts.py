@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from bridgehead.forwarded import misread
 from bridgehead.patience import longest_delay
 from bridgehead.sources import Resolved
+from bridgehead.uvicorn_options import without_effect
 
 _TLS = ("ssl_keyfile_password", "ssl_min_version", "ssl_version", "ssl_ciphers")
 _RELOADING = ("reload_dirs", "reload_includes", "reload_excludes", "reload_delay", "reload_poll")
@@ -22,6 +23,7 @@ def doubts(settings: Resolved) -> Iterator[str]:
     yield from _without_tls(settings)
     yield from _trusted_by_nothing(settings)
     yield from _delayed_too_long(settings)
+    yield from without_effect(settings.config.http)
     root_path = settings.config.root_path
     if root_path and not (root_path.startswith("/") and not root_path.endswith("/")):
         meant = root_path.strip("/")

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from bridgehead import loop_name
 from bridgehead.config import Config
 from bridgehead.errors import StartError
 
@@ -31,7 +32,9 @@ class OwnLoop:
             raise StartError("the fused runtime needs Linux", "use --runtime threaded")
         self.fused = _CAN_FUSE and config.runtime != "threaded"
         self.selector: FusedSelector | None = None
-        loop = _uvloop(config.loop)
+        # A loop of somebody else's kind is not known to turn a network.
+        self.fused = self.fused and config.loop in loop_name.OURS
+        loop = _named(config.loop, config.app_dir)
         if loop is None and self.fused:
             self.selector = _new_selector()
             loop = asyncio.SelectorEventLoop(self.selector)
@@ -72,15 +75,20 @@ def _new_selector() -> "FusedSelector":
     return FusedSelector()
 
 
-def plain_loop(wanted: str) -> asyncio.AbstractEventLoop:
+def plain_loop(wanted: str, app_dir: str = "") -> asyncio.AbstractEventLoop:
     """A loop for somebody else's use, by its name."""
-    return _uvloop(wanted) or asyncio.new_event_loop()
+    return _named(wanted, app_dir) or asyncio.new_event_loop()
+
+
+def _named(wanted: str, app_dir: str) -> asyncio.AbstractEventLoop | None:
+    """The loop of this name, unless asyncio's own is meant."""
+    if wanted in loop_name.OF_THE_POLICY:
+        return None
+    return _uvloop(wanted) if wanted in loop_name.OURS else loop_name.made_by(wanted, app_dir)
 
 
 def _uvloop(wanted: str) -> asyncio.AbstractEventLoop | None:
-    """A loop of uvloop's, if that is wanted and there."""
-    if wanted == "asyncio":
-        return None
+    """A loop of uvloop's, if it is there; it has to be if it is asked for."""
     try:
         import uvloop
     except ImportError:

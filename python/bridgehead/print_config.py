@@ -8,11 +8,11 @@ Invariant: what `as_file` prints, read by `--config` from anywhere, makes the sa
 import os
 from collections.abc import Iterator
 
-from bridgehead.compat import defaults
 from bridgehead.config import OPTIONS
 from bridgehead.options import Option
 from bridgehead.settings import Settings
 from bridgehead.toml_text import as_toml
+from bridgehead.uvicorn_defaults import defaults
 
 _HEAD = "# Printed by `serve --print-config --toml`; `serve --config FILE` reads it.\n"
 

@@ -103,8 +103,8 @@ class Config(options.Config):
         """For `asyncio.run(server.serve(), loop_factory=…)`: makes the loop that `loop` names."""
         from bridgehead.loops import plain_loop
 
-        wanted = self.loop
-        return lambda: plain_loop(wanted)
+        wanted, folder = self.loop, self.app_dir
+        return lambda: plain_loop(wanted, folder)
 
     def bind_socket(self) -> socket.socket:
         """A socket that listens where the configuration says, to be given to `Server.run(sockets=[…])`."""

@@ -21,11 +21,8 @@ CONFIG_VARIABLE = OUR_PREFIX + "CONFIG"
 # What uvicorn takes from the environment besides our options. (A name that neither knows is a mistake.)
 _UVICORN_ONLY = frozenset(
     [
-        "H11_MAX_INCOMPLETE_EVENT_SIZE",
-        "HTTP",
         "LIMIT_MAX_REQUESTS",
         "LIMIT_MAX_REQUESTS_JITTER",
-        "RESET_CONTEXTVARS",
         "VERSION",
     ]
 )

@@ -10,6 +10,7 @@ from typing import cast
 
 from bridgehead.options import choice, maybe, option, switch, whole
 from bridgehead.quantities import Bytes, seconds, some
+from bridgehead.uvicorn_options import UvicornOptions
 
 _NEW = "new: uvicorn has no such option"
 _GROUP = "WebSockets"
@@ -17,7 +18,7 @@ _LARGEST = 2**40
 
 
 @dataclass(slots=True, kw_only=True)
-class WebSocketOptions:
+class WebSocketOptions(UvicornOptions):
     """What a WebSocket may cost, and how it is kept alive."""
 
     ws: str = option(

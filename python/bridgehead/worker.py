@@ -121,7 +121,8 @@ class Worker:
         self._requests = _Waiting()
         self._ending = asyncio.Event()
         self._closed = asyncio.Event()
-        host = self._host(application, lifespan.context, ours=place.tasks is not None)
+        context = contextvars.Context() if config.reset_contextvars else lifespan.context
+        host = self._host(application, context, ours=place.tasks is not None)
         self._network = Network(host, self._options(config, lifespan.state, place))
         if self._selector is not None:
             self._selector.attach(self._loop, self._network.turner)

@@ -8,12 +8,12 @@ import pytest
 from harness import Server, request
 
 from bridgehead.cli import read_config
-from bridgehead.compat import UVICORN
 from bridgehead.config import OPTIONS, Config
 from bridgehead.print_config import as_table
 from bridgehead.quantities import LONGEST_SECONDS
 from bridgehead.settings import read_settings
 from bridgehead.sources import Given
+from bridgehead.uvicorn_defaults import UVICORN
 
 # Off by themselves, or with nothing in uvicorn that they could be like.
 AS_THEY_ARE = {

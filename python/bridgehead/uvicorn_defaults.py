@@ -60,6 +60,9 @@ def heeding(init: Callable[P, None]) -> Callable[P, None]:
     def heeded(*positional: P.args, **given: P.kwargs) -> None:
         known = defaults(read(given.get("compat")))
         chosen = {name: value for name, value in known.items() if given.get(name) is None}
+        largest_head = given.get("h11_max_incomplete_event_size")
+        if largest_head is not None and given.get("limit_header_bytes") is None:
+            chosen["limit_header_bytes"] = largest_head
         init(*positional, **{**given, **chosen})  # type: ignore[arg-type]
 
     return heeded
