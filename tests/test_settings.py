@@ -159,7 +159,9 @@ def test_the_environment_is_read_under_either_prefix() -> None:
 
 
 def test_a_variable_that_sets_nothing_is_told_with_the_near_name() -> None:
-    told = strays({"BRIDGEHEAD_PROT": "1", "BRIDGEHEAD_QQQQ": "1", "UVICORN_VERSION": "2", "BRIDGEHEAD_FD": ""})
+    told = strays(
+        {"BRIDGEHEAD_PROT": "1", "BRIDGEHEAD_QQQQ": "1", "UVICORN_VERSION": "2", "BRIDGEHEAD_FD": ""}
+    )
     assert told == [
         "BRIDGEHEAD_PROT is not a setting; did you mean BRIDGEHEAD_PORT?",
         "BRIDGEHEAD_QQQQ is not a setting; it is ignored",

@@ -71,10 +71,10 @@ def startup_complete() -> None:
     _say("Application startup complete.")
 
 
-def serving(labels: Iterable[str]) -> None:
+def serving(labels: Iterable[str], name: str = "Bridgehead") -> None:
     """Requests are accepted at these addresses, each as `Bound.label` shows it."""
     for label in labels:
-        _say("Bridgehead running on %s (Press CTRL+C to quit)", label, color=_BOLD)
+        _say(f"{name} running on %s (Press CTRL+C to quit)", label, color=_BOLD)
 
 
 def certificates_read() -> None:

@@ -10,7 +10,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Coroutine, Generator, Sequence
+from collections.abc import Coroutine, Generator
 from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, NoReturn
@@ -19,6 +19,7 @@ from bridgehead import forks, log, signal_wake
 from bridgehead.certificates import Keeper
 from bridgehead.errors import EXIT_START_FAILED, Interrupted, StartError
 from bridgehead.lifespan import Lifespan
+from bridgehead.listening import Listening
 from bridgehead.loops import OwnLoop
 from bridgehead.patience import Patience
 from bridgehead.server_config import Config
@@ -35,37 +36,6 @@ _TICK = 0.1  # seconds between looks, for who overrides what is looked at; uvico
 _TICKS = 864_000  # then the counter begins anew, as uvicorn's does: after a day
 
 
-class Listening:
-    """Some of the sockets that a server listens on; as much of an `asyncio.Server` as people look at."""
-
-    def __init__(self, bound: Sequence[Bound], worker: Worker) -> None:
-        self._bound = bound
-        self._worker = worker
-
-    @property
-    def sockets(self) -> tuple[socket.socket, ...]:
-        """The sockets, none once they are closed; `sockets[0].getsockname()` tells the port."""
-        return tuple(each.socket for each in self._bound if each.socket.fileno() >= 0)
-
-    def is_serving(self) -> bool:
-        """Whether clients are let in."""
-        return bool(self.sockets)
-
-    def get_loop(self) -> asyncio.AbstractEventLoop:
-        """The loop of the server."""
-        return self._worker.loop
-
-    async def wait_closed(self) -> None:
-        """Until the server has ended: one network listens on all its sockets."""
-        await self._worker.wait_closed()
-
-    def close(self) -> None:
-        """Let no more clients in, on any socket of the server."""
-        for each in self._bound:
-            each.socket.close()
-        self._worker.drain()
-
-
 class Server:
     """Serves one application: `Server(Config(app)).run()`, or `await server.serve()` in a loop that runs.
 
@@ -74,6 +44,7 @@ class Server:
     """
 
     lifespan: Lifespan
+    calls_itself = "Bridgehead"  # where it says what it listens on
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -119,6 +90,16 @@ class Server:
         """Whether clients are to be sent here: from the start to the first word of the end."""
         return self.started and not self.should_exit
 
+    @property
+    def running(self) -> int:
+        """How many requests have not returned yet."""
+        return 0 if self._worker is None else self._worker.running
+
+    def let_nobody_in(self) -> None:
+        """Close who is idle, let running requests finish, and take no new ones."""
+        if self._worker is not None:
+            self._worker.drain()
+
     def counts(self) -> dict[str, int]:
         """How often clients were refused, cut off or kept waiting so far, by reason; see docs/limits.md."""
         return self._counts if self._worker is None else self._worker.counts()
@@ -133,6 +114,13 @@ class Server:
             self._own.run(self.serve(sockets=sockets), self._stop)
         finally:
             self._own = None
+
+    def begin(self) -> None:
+        """Serve in this process, or in others where the configuration asks for that."""
+        if self.config.use_subprocess:
+            self._serve_in_children()
+        else:
+            self.run()
 
     def _serve_in_children(self) -> None:
         """Serve in other processes: several, or one that begins anew when a file changes."""
@@ -192,7 +180,7 @@ class Server:
         if self.config.credentials is not None:
             self._keeper = Keeper(self.config.credentials)
         if sockets is None and self._station is None:  # who made them has said so
-            log.serving(each.label for each in self._bound)
+            log.serving((each.label for each in self._bound), self.calls_itself)
         self.started = True
 
     def _stop(self) -> None:
@@ -389,6 +377,5 @@ def run(*app: Any, **options: Any) -> None:
 
     The process ends by the signal that ended the server; Ctrl+C returns. A failing start exits with code 3.
     """
-    server = Server(Config(*app, **options))
     with suppress(KeyboardInterrupt):
-        (server._serve_in_children if server.config.use_subprocess else server.run)()
+        Server(Config(*app, **options)).begin()

@@ -82,7 +82,7 @@ class _Answer:
             close()
 
 
-def from_wsgi(application: Callable[..., Iterable[bytes]]) -> Application:
+def from_wsgi(application: Callable[..., Iterable[bytes]], threads: int = _THREADS) -> Application:
     """The application, to be called as ASGI 3 ones are."""
     try:
         from a2wsgi import WSGIMiddleware
@@ -94,7 +94,7 @@ def from_wsgi(application: Callable[..., Iterable[bytes]]) -> Application:
         start = _Start(start_response)
         return _Answer(application(environ, start), _client.get(), start)
 
-    middleware: Any = WSGIMiddleware(stoppable, workers=_THREADS)
+    middleware: Any = WSGIMiddleware(stoppable, workers=threads)
 
     async def single(scope: dict[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] != "http":

@@ -1,0 +1,1 @@
+"""`uvicorn.loops`: factories of event loops, by the names of their modules."""

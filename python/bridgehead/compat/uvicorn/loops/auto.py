@@ -1,0 +1,14 @@
+"""`uvicorn.loops.auto`: the loop that `--loop auto` names.
+
+Invariant: called, the factory gives a function that makes a new loop.
+"""
+
+from asyncio import AbstractEventLoop
+from collections.abc import Callable
+
+from bridgehead.loops import plain_loop
+
+
+def auto_loop_factory(use_subprocess: bool = False) -> Callable[[], AbstractEventLoop]:  # noqa: ARG001 - uvicorn's
+    """What makes the loop."""
+    return lambda: plain_loop("auto")

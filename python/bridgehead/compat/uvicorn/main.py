@@ -1,0 +1,78 @@
+"""`uvicorn.main`: `run`, and the command `uvicorn` with Bridgehead's words.
+
+Not the options (`bridgehead.config`) and not the server (`server.py`).
+
+Invariant: however it is started, the server is the `Server` of this package, so what programs have changed
+on that class holds.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from bridgehead.command_line import read_command_line
+from bridgehead.compat.uvicorn.config import INTERFACES as INTERFACES
+from bridgehead.compat.uvicorn.config import LOG_LEVELS as LOG_LEVELS
+from bridgehead.compat.uvicorn.config import LOGGING_CONFIG as LOGGING_CONFIG
+from bridgehead.compat.uvicorn.config import SSL_PROTOCOL_VERSION as SSL_PROTOCOL_VERSION
+from bridgehead.compat.uvicorn.config import STARTUP_FAILURE as STARTUP_FAILURE
+from bridgehead.compat.uvicorn.config import Config
+from bridgehead.compat.uvicorn.parameters import OF_RUN
+from bridgehead.compat.uvicorn.server import Server
+from bridgehead.errors import EXIT_START_FAILED, StartError
+from bridgehead.settings import read_settings
+
+
+def run(*app: Any, **options: Any) -> None:
+    """Serve until told to stop, as `uvicorn.run` does. A failing start exits with code 3."""
+    given = OF_RUN.bind(*app, **options).arguments
+    try:
+        config = Config(**given)
+    except StartError as problem:
+        _refuse(problem)
+    serve(config)
+
+
+run.__signature__ = OF_RUN.replace(return_annotation=None)  # type: ignore[attr-defined]
+
+
+def serve(config: Config) -> None:
+    """Serve what is configured, in this process or in others."""
+    server = Server(config)
+    with suppress(KeyboardInterrupt):
+        server.begin()
+
+
+class _Command:
+    """The command. Its `callback` may be replaced, as click's may: it is called with the options."""
+
+    def __init__(self) -> None:
+        self.callback: Any = run
+
+    def __call__(self, args: Sequence[str] | None = None) -> None:
+        words = sys.argv[1:] if args is None else args
+        try:
+            line = read_command_line(words)
+            settings = read_settings(line.given, os.environ, Path.cwd(), line.config).with_application(
+                Path.cwd()
+            )
+            config = Config.of(settings.config)
+        except StartError as problem:
+            _refuse(problem)
+        if self.callback is run:
+            serve(config)
+        else:
+            self.callback(**{name: getattr(config, name) for name in OF_RUN.parameters})
+
+    main = __call__
+
+
+main = _Command()
+
+
+def _refuse(problem: StartError) -> Any:
+    sys.stderr.write(problem.render())
+    raise SystemExit(EXIT_START_FAILED) from problem

@@ -1,0 +1,1 @@
+"""`uvicorn.middleware`: applications around applications, for those who add them by themselves."""

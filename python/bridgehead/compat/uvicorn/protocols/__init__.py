@@ -1,0 +1,1 @@
+"""`uvicorn.protocols`: names that programs import; HTTP and WebSockets themselves are spoken in Rust."""

@@ -1,0 +1,1 @@
+"""`uvicorn.protocols.http`: names to import."""

@@ -1,0 +1,1 @@
+"""`uvicorn.protocols.websockets`: names to import."""

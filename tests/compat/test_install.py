@@ -1,0 +1,246 @@
+"""`bridgehead.compat.install()`: programs that say `import uvicorn`, and those they start."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Run = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Runs a program to its end, after `bridgehead.compat.install()`."""
+
+    def run(program: str, *words: str, timeout: float = 50) -> subprocess.CompletedProcess[str]:
+        file = tmp_path / "program.py"
+        file.write_text("from bridgehead import compat\ncompat.install()\n" + program)
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+        return subprocess.run(
+            [sys.executable, str(file), *words],
+            cwd=tmp_path,
+            env=clean,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+
+    return run
+
+
+APP = """
+async def app(scope, receive, send):
+    if scope["type"] != "http":
+        raise RuntimeError(scope["type"])
+    await send({"type": "http.response.start", "status": 200})
+    await send({"type": "http.response.body", "body": b"hello"})
+"""
+ASK = """
+import urllib.request
+
+
+def ask(port):
+    return urllib.request.urlopen(f"http://127.0.0.1:{port}", timeout=20).read()
+"""
+
+
+def test_a_module_is_one_under_both_names(run: Run) -> None:
+    done = run("""
+import uvicorn, uvicorn.config, uvicorn.main
+import bridgehead.compat.uvicorn as ours
+from uvicorn.main import Server
+assert uvicorn is ours and uvicorn.Server is Server is ours.Server
+assert uvicorn.config.__name__ == "bridgehead.compat.uvicorn.config"
+try:
+    import uvicorn.nothing
+except ModuleNotFoundError as error:
+    print(error.name)
+""")
+    assert done.stdout == "uvicorn.nothing\n", done.stderr
+
+
+def test_a_program_that_calls_run_serves_and_ends_as_under_uvicorn(run: Run) -> None:
+    program = (
+        ASK
+        + APP
+        + """
+import os, signal, socket, threading
+import uvicorn
+
+with socket.socket() as probe:
+    probe.bind(("127.0.0.1", 0))
+    port = probe.getsockname()[1]
+
+
+class Server(uvicorn.Server):
+    async def startup(self, sockets=None):
+        await super().startup(sockets=sockets)
+        threading.Thread(target=self.tell).start()
+
+    def tell(self):
+        print(ask(port).decode())
+        os.kill(os.getpid(), signal.SIGINT)
+
+
+uvicorn.main.Server = Server
+config = uvicorn.Config(app, "127.0.0.1", port, log_level="info")
+try:
+    Server(config).run()
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    )
+    done = run(program)
+    assert done.stdout.splitlines()[-1] == "interrupted", done.stderr
+    assert "hello" in done.stdout
+    assert "Uvicorn running on http://127.0.0.1:" in done.stderr
+
+
+def test_handle_exit_may_be_replaced_on_the_class_as_event_streams_do(run: Run) -> None:
+    done = run(
+        APP
+        + """
+import os, signal, threading, time
+from uvicorn.main import Server
+import uvicorn
+
+before = Server.handle_exit
+
+
+def replaced(self, sig, frame):
+    print("told of", signal.Signals(sig).name)
+    before(self, sig, frame)
+
+
+Server.handle_exit = replaced
+server = Server(uvicorn.Config(app, port=0, log_config=None))
+server.on_started = None
+
+
+async def tick(counter):
+    if counter == 1:
+        signal.raise_signal(signal.SIGTERM)
+    return server.should_exit
+
+
+server.on_tick = tick
+signal.signal(signal.SIGTERM, lambda *_: print("raised again"))
+server.run()
+"""
+    )
+    assert done.stdout.splitlines() == ["told of SIGTERM", "raised again"], done.stderr
+
+
+def test_a_callback_is_told_that_the_server_lives(run: Run) -> None:
+    done = run(
+        APP
+        + """
+import uvicorn
+told = []
+
+
+async def notify():
+    told.append(True)
+    server.should_exit = True
+
+
+config = uvicorn.Config(app, port=0, callback_notify=notify, timeout_notify=0, log_config=None)
+server = uvicorn.Server(config)
+server.run()
+print(len(told))
+"""
+    )
+    assert done.stdout == "1\n", done.stderr
+
+
+def test_a_child_that_runs_uvicorn_as_a_module_is_reached(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "served.py").write_text(APP)
+    done = run(
+        ASK
+        + """
+import re, subprocess, sys
+
+words = [sys.executable, "-m", "uvicorn", "served:app", "--port", "0"]
+child = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+for line in child.stderr:
+    if "running on" in line:
+        print(line.split()[1], ask(int(re.search(r":(\\d+) ", line)[1])).decode())
+        child.terminate()
+child.wait()
+"""
+    )
+    assert done.stdout.splitlines()[-1] == "Uvicorn hello", done.stderr
+
+
+def test_sockets_that_a_program_has_bound_are_served_by_several_processes(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "served.py").write_text(APP)
+    done = run(
+        ASK
+        + """
+import os, signal, threading
+import uvicorn
+from uvicorn.supervisors import Multiprocess
+
+
+class Tell(Multiprocess):
+    def init_processes(self):
+        super().init_processes()
+        threading.Thread(target=self.tell).start()
+
+    def tell(self):
+        for process in self.processes:
+            print(process.wait_until_ready(30))
+        print({ask(port) for _ in range(20)})
+        self.should_exit.set()
+
+
+def main():
+    config = uvicorn.Config("served:app", port=0, workers=2)
+    with config.bind_socket() as sock:
+        global port
+        port = sock.getsockname()[1]
+        Tell(config, sockets=[sock]).run()
+
+
+if __name__ == "__main__":
+    main()
+"""
+    )
+    assert [line for line in done.stdout.splitlines() if "GET" not in line] == [
+        "True",
+        "True",
+        "{b'hello'}",
+    ], done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_command_is_run_with_bridgehead_in_uvicorns_place(tmp_path: Path) -> None:
+    (tmp_path / "tell.py").write_text("import sys, uvicorn\nprint(uvicorn.__spec__.name, sys.argv[1:])\n")
+    script = tmp_path / "tell"
+    script.write_text(f"#!{sys.executable}\n" + (tmp_path / "tell.py").read_text())
+    script.chmod(0o755)
+    environ = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    for words in (["-m", "tell", "--a", "b"], ["tell", "--a", "b"]):
+        command = [sys.executable, "-m", "bridgehead.compat", *words]
+        done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=30)
+        assert done.stdout == "bridgehead.compat.uvicorn ['--a', 'b']\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["no-such-command"], "there is no command 'no-such-command'"),
+        (["-m"], "name a module"),
+        ([], "usage:"),
+    ],
+)
+def test_a_command_that_is_not_there_is_told(words: list[str], sentence: str) -> None:
+    command = [sys.executable, "-m", "bridgehead.compat", *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30)
+    assert done.returncode != 0
+    assert sentence in done.stdout + done.stderr

@@ -1,0 +1,166 @@
+"""`bridgehead.compat.uvicorn`: the names that programs import, with uvicorn's signatures."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import inspect
+import logging
+import pickle
+from typing import Any
+
+import pytest
+
+from bridgehead import StartError
+from bridgehead.compat import uvicorn as shim
+from bridgehead.compat.uvicorn.config import LOGGING_CONFIG, Config
+from bridgehead.compat.uvicorn.parameters import UVICORNS
+from bridgehead.compat.uvicorn.server import Server
+
+# What 205 projects of the package index import, each with its module.
+IMPORTED = {
+    "": ["Config", "Server", "run", "main", "__version__"],
+    "main": ["main", "run", "Server", "Config", "STARTUP_FAILURE", "LOGGING_CONFIG", "LOG_LEVELS"],
+    "config": [
+        *("Config", "LOGGING_CONFIG", "LOG_LEVELS", "SSL_PROTOCOL_VERSION", "STARTUP_FAILURE", "INTERFACES"),
+        *("HTTPProtocolType", "WSProtocolType", "LifespanType", "LoopSetupType", "InterfaceType"),
+    ],
+    "server": ["Server", "ServerState", "HANDLED_SIGNALS"],
+    "logging": ["DefaultFormatter", "AccessFormatter", "ColourizedFormatter", "TRACE_LOG_LEVEL"],
+    "importer": ["import_from_string", "ImportFromStringError"],
+    "lifespan.on": ["LifespanOn"],
+    "lifespan.off": ["LifespanOff"],
+    "supervisors": ["ChangeReload", "Multiprocess"],
+    "supervisors.multiprocess": ["Multiprocess", "Process"],
+    "supervisors.basereload": ["BaseReload"],
+    "supervisors.statreload": ["StatReload"],
+    "middleware.proxy_headers": ["ProxyHeadersMiddleware"],
+    "middleware.wsgi": ["WSGIMiddleware"],
+    "middleware.asgi2": ["ASGI2Middleware"],
+    "middleware.message_logger": ["MessageLoggerMiddleware"],
+    "protocols.utils": ["ClientDisconnected", "get_client_addr", "get_path_with_query_string"],
+    "protocols.http.auto": ["AutoHTTPProtocol"],
+    "protocols.http.h11_impl": ["H11Protocol"],
+    "protocols.http.httptools_impl": ["HttpToolsProtocol"],
+    "protocols.websockets.auto": ["AutoWebSocketsProtocol"],
+    "_types": ["ASGIApplication", "ASGI3Application", "Scope", "HTTPScope"],
+    "loops.auto": ["auto_loop_factory"],
+}
+
+
+async def app(scope: Any, receive: Any, send: Any) -> None:
+    """Answers nobody: no test here serves it."""
+    raise NotImplementedError(scope["type"])
+
+
+@pytest.mark.parametrize("module", IMPORTED)
+def test_what_programs_import_is_there(module: str) -> None:
+    found = importlib.import_module(f"{shim.__name__}.{module}".rstrip("."))
+    assert [name for name in IMPORTED[module] if not hasattr(found, name)] == []
+
+
+def test_the_signatures_are_real_and_in_uvicorns_order() -> None:
+    parameters = inspect.signature(Config.__init__).parameters
+    assert [*parameters][: len(UVICORNS) + 1] == ["self", *UVICORNS]
+    kinds = {each.kind for each in parameters.values()}
+    assert not kinds & {inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL}
+    named = inspect.signature(shim.run).parameters
+    assert {each.kind for name, each in named.items() if name != "app"} == {inspect.Parameter.KEYWORD_ONLY}
+
+
+def test_the_signature_is_that_of_the_uvicorn_that_is_installed() -> None:
+    uvicorn = pytest.importorskip("uvicorn")
+    theirs = inspect.signature(uvicorn.Config.__init__).parameters
+    ours = inspect.signature(Config.__init__).parameters
+    assert [*ours][: len(theirs)] == [*theirs]
+    for name, each in theirs.items():
+        if name != "log_config":
+            assert ours[name].default == each.default, name
+    assert uvicorn.__version__ == shim.__version__
+
+
+def test_arguments_may_be_positional_and_what_nobody_knows_is_a_type_error() -> None:
+    config = Config(app, "0.0.0.0", 9000, None, None, "asyncio")
+    assert (config.host, config.port, config.loop) == ("0.0.0.0", 9000, "asyncio")
+    with pytest.raises(TypeError, match="timeout_keepalive"):
+        Config(app, timeout_keepalive=3)
+
+
+def test_what_is_not_given_has_bridgeheads_default() -> None:
+    assert Config(app).timeout_keep_alive == 75
+    assert Config(app, timeout_keep_alive=5).timeout_keep_alive == 5
+
+
+def test_a_protocol_or_a_context_of_pythons_is_refused_with_a_word() -> None:
+    class Mine(asyncio.Protocol):
+        pass
+
+    with pytest.raises(StartError, match="HTTP is spoken in Rust"):
+        Config(app, http=Mine)
+    with pytest.raises(StartError, match="WebSockets are spoken in Rust"):
+        Config(app, ws=Mine)
+    with pytest.raises(StartError, match="TLS is spoken by rustls"):
+        Config(app, ssl_context_factory=lambda _, default: default())
+    foreign = importlib.import_module(f"{shim.__name__}.protocols.http.h11_impl").H11Protocol
+    with pytest.raises(RuntimeError, match="spoken in Rust"):
+        foreign()
+
+
+def test_a_log_configuration_that_is_changed_in_its_place_holds() -> None:
+    assert shim.config.LOGGING_CONFIG is LOGGING_CONFIG
+    assert inspect.signature(Config).parameters["log_config"].default is LOGGING_CONFIG
+
+
+def test_the_class_of_the_lifespan_may_be_assigned() -> None:
+    from bridgehead.compat.uvicorn.lifespan.on import LifespanOn
+
+    config = Config(app, log_config=None)
+    assert config.lifespan_class is LifespanOn
+
+    class Mine(LifespanOn):
+        pass
+
+    config.lifespan_class = Mine
+    assert config.lifespan_class is Mine
+
+
+def test_a_lifespan_is_driven_without_a_server_and_says_how_it_went(caplog: pytest.LogCaptureFixture) -> None:
+    from bridgehead.compat.uvicorn.lifespan.on import LifespanOn
+
+    async def failing(_: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "lifespan.startup.failed", "message": "no database"})
+
+    async def drive() -> LifespanOn:
+        lifespan = LifespanOn(Config(failing, lifespan="on", log_config=None))
+        await lifespan.startup()
+        await lifespan.shutdown()
+        return lifespan
+
+    with caplog.at_level(logging.ERROR, logger="uvicorn.error"):
+        lifespan = asyncio.run(drive())
+    assert lifespan.should_exit
+    assert lifespan.startup_failed
+
+
+class Sub(Server):
+    """With something of its own, for another process."""
+
+    def __init__(self, config: Config, mine: str) -> None:
+        super().__init__(config)
+        self.mine = mine
+
+
+def test_a_server_goes_to_another_process_with_what_a_subclass_has_added() -> None:
+    there = pickle.loads(pickle.dumps(Sub(Config("main:app", port=1, log_config=None), "mine")))
+    assert (there.config.port, there.mine, there.started) == (1, "mine", False)
+
+
+def test_an_object_is_found_by_its_words() -> None:
+    from bridgehead.compat.uvicorn.importer import ImportFromStringError, import_from_string
+
+    assert import_from_string("os.path:join") is importlib.import_module("os.path").join
+    assert import_from_string(app) is app
+    for wrong in ("os", "nowhere_at_all:x", "os:nothing"):
+        with pytest.raises(ImportFromStringError):
+            import_from_string(wrong)

@@ -1,0 +1,224 @@
+"""Programs that start uvicorn by themselves run on Bridgehead unchanged: the CLIs of frameworks, gunicorn.
+
+Run by `make frameworks`, which installs them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from harness import Client, Server, request
+
+FASTAPI = """
+from fastapi import FastAPI
+import uvicorn
+
+app = FastAPI()
+
+
+@app.get("/")
+async def index():
+    return {"server": uvicorn.Server.__module__}
+"""
+LITESTAR = """
+from litestar import Litestar, get
+import uvicorn
+
+
+@get("/")
+async def index() -> dict[str, str]:
+    return {"server": uvicorn.Server.__module__}
+
+
+app = Litestar([index])
+"""
+STREAM = """
+import asyncio
+from sse_starlette import EventSourceResponse
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+
+async def events(request):
+    async def forever():
+        while True:
+            yield {"data": "tick"}
+            await asyncio.sleep(0.05)
+
+    return EventSourceResponse(forever())
+
+
+app = Starlette(routes=[Route("/", events)])
+"""
+
+
+class Program:
+    """A program that serves, and what it says."""
+
+    def __init__(self, words: list[str], folder: Path, environ: dict[str, str]) -> None:
+        self.port = free_port()
+        words = [each.replace("PORT", str(self.port)) for each in words]
+        self.lines: list[str] = []
+        self.process = subprocess.Popen(
+            words,
+            cwd=folder,
+            env={**os.environ, "PYTHONWARNINGS": "ignore", "NO_COLOR": "1", **environ},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self._changed = threading.Condition()
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        with self.process.stdout as pipe:
+            for line in pipe:
+                with self._changed:
+                    self.lines.append(line)
+                    self._changed.notify_all()
+        with self._changed:
+            self.lines.append("")
+            self._changed.notify_all()
+
+    def join(self) -> None:
+        self._reader.join(20)
+
+    def wait_line(self, pattern: str) -> str:
+        def found() -> str | None:
+            return next((line for line in self.lines if re.search(pattern, line)), None)
+
+        with self._changed:
+            self._changed.wait_for(lambda: found() or "" in self.lines, 40)
+        line = found()
+        assert line is not None, "".join(self.lines)
+        return line
+
+    def ask(self) -> bytes:
+        with Client(("127.0.0.1", self.port)) as client:
+            client.send(request("/"))
+            body = client.read_response().body
+            assert body is not None
+            return body
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def running(words: list[str], folder: Path, **environ: str) -> Iterator[Program]:
+    program = Program(words, folder, environ)
+    try:
+        yield program
+        program.process.terminate()
+        program.process.wait(20)
+    finally:
+        if program.process.poll() is None:
+            os.killpg(program.process.pid, signal.SIGKILL)
+            program.process.wait()
+        program.join()
+
+
+def command(name: str) -> str:
+    found = shutil.which(name, path=str(Path(sys.executable).parent))
+    assert found is not None, f"{name} is not installed: make frameworks installs it"
+    return found
+
+
+OURS = b'{"server":"bridgehead.compat.uvicorn.server"}'
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "--port", "PORT"],
+        ["run", "--port", "PORT", "--workers", "2"],
+        ["dev", "--port", "PORT"],
+    ],
+    ids=["run", "run with workers", "dev"],
+)
+def test_the_cli_of_fastapi_serves(tmp_path: Path, words: list[str]) -> None:
+    (tmp_path / "main.py").write_text(FASTAPI)
+    compat = [sys.executable, "-m", "bridgehead.compat", command("fastapi")]
+    with running([*compat, *words], tmp_path) as program:
+        program.wait_line("running on|Server started at|All 2 workers are ready")
+        program.wait_line("Application startup complete")
+        assert program.ask() == OURS
+    assert "Traceback" not in "".join(program.lines)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "--port", "PORT"],
+        ["run", "--port", "PORT", "--wc", "2"],
+        ["run", "--port", "PORT", "--reload"],
+    ],
+    ids=["run", "run with workers", "reload"],
+)
+def test_the_cli_of_litestar_serves(tmp_path: Path, words: list[str]) -> None:
+    (tmp_path / "app.py").write_text(LITESTAR)
+    compat = [sys.executable, "-m", "bridgehead.compat", command("litestar")]
+    with running([*compat, *words], tmp_path) as program:
+        program.wait_line("Application startup complete")
+        program.wait_line("running on")
+        assert program.ask() == OURS
+    assert "Traceback" not in "".join(program.lines)
+
+
+@pytest.mark.parametrize(
+    "worker",
+    ["bridgehead.contrib.gunicorn.BridgeheadWorker", "bridgehead.compat.uvicorn.workers.UvicornWorker"],
+)
+def test_gunicorn_runs_our_worker(tmp_path: Path, worker: str) -> None:
+    (tmp_path / "main.py").write_text(
+        FASTAPI.replace("import uvicorn\n", "import sys\n").replace(
+            "uvicorn.Server.__module__", '"bridgehead" if "bridgehead.server" in sys.modules else "another"'
+        )
+    )
+    words = [command("gunicorn"), "-k", worker, "-w", "2", "-b", "127.0.0.1:PORT", "main:app"]
+    with running(words, tmp_path) as program:
+        program.wait_line("Application startup complete")
+        assert program.ask() == b'{"server":"bridgehead"}'
+    said = "".join(program.lines)
+    assert program.process.returncode == 0, said
+    assert "Traceback" not in said
+
+
+def test_an_application_that_does_not_start_stops_gunicorn(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(
+        "async def app(scope, receive, send):\n"
+        "    await receive()\n"
+        "    await send({'type': 'lifespan.startup.failed', 'message': 'no database'})\n"
+    )
+    worker = "bridgehead.contrib.gunicorn.BridgeheadWorker"
+    words = [command("gunicorn"), "-k", worker, "-b", "127.0.0.1:PORT", "main:app"]
+    with running(words, tmp_path) as program:
+        program.wait_line("no database")
+        assert program.process.wait(20) == 3
+
+
+@pytest.mark.parametrize("words", [[], ["--workers", "2"]], ids=["one process", "workers"])
+def test_an_endless_event_stream_ends_with_the_server(tmp_path: Path, words: list[str]) -> None:
+    (tmp_path / "main.py").write_text(STREAM)
+    quiet = {"PYTHONWARNINGS": "ignore"}
+    with Server("main:app", *words, cwd=tmp_path, env=quiet) as server, server.connect() as client:
+        client.send(request("/"))
+        client.read_until(b"data: tick")
+        server.stop(timeout=10)
