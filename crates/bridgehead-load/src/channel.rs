@@ -1,45 +1,30 @@
-//! One connection: a request goes out, its answer comes back whole, nothing in between is kept.
+//! One worker's way to the server: a connection of its own, or a share of one.
 //!
-//! Not a task of its own: whoever waits for an answer drives the connection meanwhile, so that a request costs no
-//! switch of tasks.
+//! Not a protocol: `http1`, `http2` and `websocket` speak.
 //!
-//! Invariant: after an error the connection is not used again.
+//! Invariant: after an error a channel is not used again.
 
-use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
-use std::task::{Context, Poll};
+use crate::deadline::Deadline;
+use crate::fault::Fault;
+use crate::http1::Http1;
+use crate::http2::Http2;
+use crate::random::Random;
+use crate::recipe::Recipe;
+use crate::websocket::WebSocket;
 
-use http::{Request, StatusCode};
-use http_body::Body;
-use hyper::body::Incoming;
-use hyper::client::conn::http1::{self, Connection, SendRequest};
-use hyper_util::rt::TokioIo;
-use tokio::time::{Instant, Sleep, sleep_until};
-
-use crate::expect::Expect;
-use crate::fault::{Fault, Kind};
-use crate::payload::Payload;
-use crate::secure::Line;
-
-/// An open connection.
+/// A way that is open.
 #[derive(Debug)]
-pub(crate) struct Channel {
-    sender: SendRequest<Payload>,
-    link: Link,
-}
-
-type Driven = Connection<TokioIo<Line>, Payload>;
-
-#[derive(Debug)]
-struct Link {
-    /// Dropped when it is over: a request that is still queued there learns of the end by that.
-    connection: Option<Pin<Box<Driven>>>,
+pub(crate) enum Channel {
+    Http1(Http1),
+    Http2(Http2),
+    WebSocket(WebSocket),
 }
 
 /// A whole answer.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    pub(crate) status: StatusCode,
+    /// Of HTTP; a message has none.
+    pub(crate) status: Option<http::StatusCode>,
     /// Bytes of its body.
     pub(crate) bytes: u64,
     /// What is not as it should be.
@@ -47,118 +32,42 @@ pub(crate) struct Answer {
 }
 
 impl Channel {
-    pub(crate) async fn open(line: Line) -> Result<Self, Fault> {
-        let (sender, connection) = http1::handshake(TokioIo::new(line))
-            .await
-            .map_err(|error| Fault::new(Kind::Connect, error.to_string()))?;
-        Ok(Self { sender, link: Link { connection: Some(Box::pin(connection)) } })
-    }
-
     /// Whether it takes another request; the server may have closed it meanwhile.
     pub(crate) async fn is_open(&mut self, deadline: &mut Deadline) -> bool {
-        let sender = &mut self.sender;
-        let ready = self.link.beside(deadline, poll_fn(|cx| sender.poll_ready(cx))).await;
-        matches!(ready, Ok(Ok(()))) && self.link.connection.is_some()
+        match self {
+            Self::Http1(channel) => channel.is_open(deadline).await,
+            Self::Http2(channel) => channel.is_open(deadline).await,
+            Self::WebSocket(channel) => channel.is_open().await,
+        }
     }
 
-    /// One request and its whole answer; `None` if the connection ended before a byte of it was sent.
-    pub(crate) async fn exchange(
+    /// One request and its whole answer; `None` if the connection ended before the server began with it.
+    pub(crate) async fn ask(
         &mut self,
-        request: Request<Payload>,
-        expect: &Expect,
+        recipe: &Recipe,
+        number: u64,
+        random: &mut Random,
         deadline: &mut Deadline,
     ) -> Result<Option<Answer>, Fault> {
-        let sent = pin!(self.sender.send_request(request));
-        let response = match self.link.beside(deadline, sent).await? {
-            Ok(response) => response,
-            Err(error) if error.is_canceled() => return Ok(None),
-            Err(error) => return Err(Fault::of_head(&error)),
-        };
-        let (head, body) = response.into_parts();
-        let mut wrong = expect.of_head(head.status, &head.headers);
-        let mut search = expect.search();
-        let bytes = self.link.read(body, deadline, |piece| search.see(piece)).await?;
-        wrong = wrong.or_else(|| expect.of_body(&search));
-        Ok(Some(Answer { status: head.status, bytes, wrong }))
-    }
-}
-
-impl Link {
-    /// Takes a body to its end, and says how long it was.
-    async fn read(
-        &mut self,
-        mut body: Incoming,
-        deadline: &mut Deadline,
-        mut see: impl FnMut(&[u8]),
-    ) -> Result<u64, Fault> {
-        let mut bytes = 0;
-        while !body.is_end_stream() {
-            let frame = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx));
-            match self.beside(deadline, frame).await? {
-                None => break,
-                Some(frame) => {
-                    let frame = frame.map_err(|error| Fault::of_body(&error))?;
-                    if let Some(piece) = frame.data_ref() {
-                        bytes += piece.len() as u64;
-                        see(piece);
-                    }
-                }
+        match self {
+            Self::Http1(channel) => {
+                channel.exchange(recipe.request(number, random), &recipe.expect, deadline).await
+            }
+            Self::Http2(channel) => {
+                let asked = channel.exchange(recipe.request(number, random), &recipe.expect);
+                deadline.over(asked).await?
+            }
+            Self::WebSocket(channel) => {
+                let asked = channel.exchange(recipe.message(number, random), &recipe.expect);
+                deadline.over(asked).await?
             }
         }
-        Ok(bytes)
     }
 
-    /// Drives the connection until `work` is done.
-    async fn beside<F: Future + Unpin>(
-        &mut self,
-        deadline: &mut Deadline,
-        mut work: F,
-    ) -> Result<F::Output, Fault> {
-        poll_fn(|cx| {
-            if let Some(connection) = &mut self.connection
-                && connection.as_mut().poll(cx).is_ready()
-            {
-                // What ended it is told to whoever waits for an answer.
-                self.connection = None;
-            }
-            if let Poll::Ready(done) = Pin::new(&mut work).poll(cx) {
-                return Poll::Ready(Ok(done));
-            }
-            deadline.poll(cx).map(|()| Err(Fault::new(Kind::Timeout, "no whole answer within the time")))
-        })
-        .await
-    }
-}
-
-/// The end of a wait that begins anew with each request: one timer, moved when it fires.
-#[derive(Debug)]
-pub(crate) struct Deadline {
-    at: Instant,
-    timer: Pin<Box<Sleep>>,
-}
-
-impl Deadline {
-    pub(crate) fn new(at: Instant) -> Self {
-        Self { at, timer: Box::pin(sleep_until(at)) }
-    }
-
-    /// Later than before, always: the timer of the earlier one serves until it fires.
-    pub(crate) fn set(&mut self, at: Instant) {
-        self.at = at;
-    }
-
-    pub(crate) fn at(&self) -> Instant {
-        self.at
-    }
-
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        while self.timer.as_mut().poll(cx).is_ready() {
-            if self.timer.deadline() >= self.at {
-                return Poll::Ready(());
-            }
-            let at = self.at;
-            self.timer.as_mut().reset(at);
+    /// Leaves as the protocol has it, where a server would take a mere end for a failure.
+    pub(crate) async fn finish(self) {
+        if let Self::WebSocket(channel) = self {
+            channel.finish().await;
         }
-        Poll::Pending
     }
 }

@@ -7,7 +7,9 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::http2::Http2;
 use crate::pace::{Pace, Ticket};
+use crate::plan::Protocol;
 use crate::random::Random;
 use crate::recipe::Recipe;
 use crate::record::Record;
@@ -24,7 +26,12 @@ pub(crate) struct Desk {
     pub(crate) secrecy: Option<Secrecy>,
     pub(crate) timeout: Duration,
     pub(crate) keep_alive: bool,
+    pub(crate) protocol: Protocol,
     pub(crate) connections: usize,
+    /// Requests that each connection has at a time.
+    pub(crate) streams: usize,
+    /// One for each connection of HTTP/2: whoever finds it ended makes the next, and the others wait for that.
+    pub(crate) shared: Vec<tokio::sync::Mutex<Option<Http2>>>,
     pub(crate) seed: u64,
     /// Which of how many threads: request numbers are its own.
     pub(crate) share: Share,
@@ -52,6 +59,11 @@ impl Share {
 impl Desk {
     pub(crate) fn record(&self) -> MutexGuard<'_, Record> {
         self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many have one request at a time.
+    pub(crate) fn workers(&self) -> usize {
+        self.connections * self.streams
     }
 
     /// Which scenario is next, by weight.

@@ -86,9 +86,41 @@ impl Fault {
     }
 }
 
+impl Fault {
+    /// What ended a stream of HTTP/2; `otherwise`: the kind, when the connection merely ended.
+    pub(crate) fn of_stream(error: &h2::Error, otherwise: Kind) -> Self {
+        let kind = match error.get_io() {
+            // So h2 calls an end that nobody announced.
+            Some(cause) if cause.kind() == io::ErrorKind::BrokenPipe => otherwise,
+            Some(cause) => of_cause(cause).unwrap_or(otherwise),
+            None if error.is_reset() && error.is_remote() => Kind::Reset,
+            None if error.is_library() => Kind::Malformed,
+            None => otherwise,
+        };
+        Self::new(kind, error.to_string())
+    }
+
+    /// What ended a WebSocket.
+    pub(crate) fn of_message(error: &tungstenite::Error) -> Self {
+        use tungstenite::Error::{AlreadyClosed, ConnectionClosed, Io, Protocol};
+        use tungstenite::error::ProtocolError::ResetWithoutClosingHandshake;
+        let kind = match error {
+            Io(cause) => of_cause(cause).unwrap_or(Kind::Closed),
+            // An end without a close frame, whoever's.
+            ConnectionClosed | AlreadyClosed | Protocol(ResetWithoutClosingHandshake) => Kind::Closed,
+            _ => Kind::Malformed,
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
 /// What the system said of the connection, if that is the cause.
 fn of_wire(error: &hyper::Error) -> Option<Kind> {
-    let cause = error.source()?.downcast_ref::<io::Error>()?;
+    of_cause(error.source()?.downcast_ref::<io::Error>()?)
+}
+
+/// The kind of what the system said; `None` of a mere end.
+fn of_cause(cause: &io::Error) -> Option<Kind> {
     match cause.kind() {
         io::ErrorKind::UnexpectedEof => None,
         // hyper's own words for a chunk that is none.

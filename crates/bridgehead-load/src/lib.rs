@@ -1,4 +1,4 @@
-//! Puts load on an HTTP server and measures what comes back; and an upstream with faults, for tests.
+//! Puts load on a server of HTTP/1.1, HTTP/2 or WebSockets and measures what comes back; and an upstream with faults, for tests.
 //!
 //! Not a command and not a page: words, plots and files are Python's (`python/bridgehead/load`).
 //!
@@ -8,9 +8,12 @@
 #![forbid(unsafe_code)]
 
 mod channel;
+mod deadline;
 mod desk;
 mod expect;
 mod fault;
+mod http1;
+mod http2;
 mod pace;
 mod payload;
 mod plan;
@@ -24,11 +27,12 @@ mod stream;
 mod template;
 mod timeline;
 mod upstream;
+mod websocket;
 mod worker;
 
 pub use expect::Expect;
 pub use fault::Kind;
-pub use plan::{Address, Limits, Plan, PlanError, Scenario, Think, Upload};
+pub use plan::{Address, Limits, Plan, PlanError, Protocol, Scenario, Think, Upload};
 pub use report::{Latency, Portion, QUANTILES, Report};
 pub use run::{Handle, Progress, Run};
 pub use timeline::Row;

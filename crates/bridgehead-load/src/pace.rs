@@ -146,7 +146,7 @@ impl Open {
     }
 
     /// Makes tickets due, until the last; `late` hears how late that was done.
-    pub(crate) async fn run(&self, connections: usize, mut late: impl FnMut(Duration)) -> io::Result<()> {
+    pub(crate) async fn run(&self, workers: usize, mut late: impl FnMut(Duration)) -> io::Result<()> {
         let timer = Timer::new()?;
         let mut given = 0;
         while given < self.limit {
@@ -171,8 +171,8 @@ impl Open {
                 tokio::time::sleep_until(end).await;
                 self.due.close();
             }
-            // One more for each connection, by which it learns that there are none.
-            _ => self.due.add_permits(connections),
+            // One more for each worker, by which it learns that there are none.
+            _ => self.due.add_permits(workers),
         }
         Ok(())
     }

@@ -20,6 +20,20 @@ pub enum Address {
     Unix(PathBuf),
 }
 
+/// What is spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1: a request at a time on each connection.
+    Http1,
+    /// HTTP/2, by ALPN or by prior knowledge.
+    Http2 {
+        /// Requests at a time on each connection.
+        streams: usize,
+    },
+    /// WebSockets: a message at a time on each, and one that comes back.
+    WebSocket,
+}
+
 /// When a run is over: at whichever comes first.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
@@ -36,11 +50,13 @@ pub struct Plan {
     pub address: Address,
     /// By TLS, and the name that the server is asked for by; `None`: in the clear.
     pub tls: Option<String>,
+    /// What is spoken there.
+    pub protocol: Protocol,
     /// The Host header of those scenarios that have none.
     pub authority: String,
     /// What is asked for; each is chosen as often as its weight says.
     pub scenarios: Vec<Scenario>,
-    /// Connections over all threads. Each has one request at a time.
+    /// Connections over all threads.
     pub connections: usize,
     /// Threads, each with its share of the connections and of the rate.
     pub threads: usize,
@@ -157,6 +173,40 @@ impl Plan {
         if self.rate.is_some() && self.scenarios.iter().any(|each| each.think.is_some()) {
             return wrong("a rate says when requests begin, and so does think time: give one of them");
         }
+        if let Protocol::Http2 { streams } = self.protocol {
+            if streams == 0 {
+                return wrong("a connection has at least one stream");
+            }
+            if streams > 1 && !self.keep_alive {
+                return wrong("streams share a connection, so each request cannot have one of its own");
+            }
+        }
+        if self.protocol == Protocol::WebSocket { self.check_messages() } else { Ok(()) }
+    }
+
+    /// A connection is asked for once, and then has the messages of every scenario.
+    fn check_messages(&self) -> Result<(), PlanError> {
+        let first = &self.scenarios[0];
+        for each in &self.scenarios {
+            let reason = if each.method != "GET" {
+                "a WebSocket is asked for by GET"
+            } else if (&each.path, &each.headers) != (&first.path, &first.headers) {
+                "every message goes by the same connections, so path and headers are those of all scenarios"
+            } else if !each.expect.statuses.is_empty() || !each.expect.headers.is_empty() {
+                "a message has neither a status nor headers that could be expected"
+            } else {
+                continue;
+            };
+            return Err(PlanError::Scenario { scenario: each.name.clone(), reason: reason.to_owned() });
+        }
         Ok(())
+    }
+
+    /// How many requests each connection has at a time.
+    pub(crate) fn streams(&self) -> usize {
+        match self.protocol {
+            Protocol::Http2 { streams } => streams,
+            Protocol::Http1 | Protocol::WebSocket => 1,
+        }
     }
 }

@@ -6,15 +6,16 @@
 //! digits and dashes.
 
 use bytes::Bytes;
-use http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING, UPGRADE};
-use http::uri::PathAndQuery;
+use http::header::{CONNECTION, CONTENT_LENGTH, HOST, TE, TRANSFER_ENCODING, UPGRADE};
+use http::uri::{Authority, PathAndQuery, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
 
 use crate::expect::Expect;
 use crate::payload::Payload;
-use crate::plan::{Plan, PlanError, Scenario, Think, Upload};
+use crate::plan::{Plan, PlanError, Protocol, Scenario, Think, Upload};
 use crate::random::Random;
 use crate::template::Template;
+use tungstenite::Message;
 
 /// Written by hyper, from what really is sent.
 const FRAMING: [HeaderName; 4] = [CONTENT_LENGTH, TRANSFER_ENCODING, CONNECTION, UPGRADE];
@@ -27,10 +28,19 @@ pub(crate) struct Recipe {
     pub(crate) think: Option<Think>,
     pub(crate) expect: Expect,
     method: Method,
+    /// HTTP/2 names it in each request.
+    origin: Option<Origin>,
     path: Text<Uri>,
     headers: HeaderMap,
     varying: Vec<(HeaderName, Template)>,
     upload: Made,
+}
+
+/// Where a request goes, as HTTP/2 says it.
+#[derive(Debug, Clone)]
+struct Origin {
+    scheme: Scheme,
+    authority: Authority,
 }
 
 /// A part of a request: the same each time, or filled anew.
@@ -42,6 +52,7 @@ enum Text<T> {
 
 #[derive(Debug)]
 enum Made {
+    Message(Text<Message>),
     Whole(Text<Bytes>),
     Stream { size: u64, chunk: Bytes, every: std::time::Duration, declared: bool },
 }
@@ -57,10 +68,14 @@ impl Recipe {
             think: scenario.think,
             expect: scenario.expect.clone(),
             method,
+            origin: None,
             path: path(&scenario.path).map_err(wrong)?,
             headers: HeaderMap::new(),
             varying: Vec::new(),
-            upload: made(&scenario.upload).map_err(wrong)?,
+            upload: match plan.protocol {
+                Protocol::WebSocket => Made::Message(message(&scenario.upload).map_err(wrong)?),
+                Protocol::Http1 | Protocol::Http2 { .. } => made(&scenario.upload).map_err(wrong)?,
+            },
         };
         for (name, value) in &scenario.headers {
             recipe.add(name, value).map_err(wrong)?;
@@ -68,10 +83,36 @@ impl Recipe {
         if !recipe.headers.contains_key(HOST) && !recipe.varying.iter().any(|(name, _)| name == HOST) {
             recipe.add("host", &plan.authority.replace('{', "{{")).map_err(wrong)?;
         }
-        if !plan.keep_alive {
-            recipe.headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        match plan.protocol {
+            Protocol::Http1 if !plan.keep_alive => {
+                recipe.headers.insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            Protocol::Http2 { .. } => recipe.name_origin(plan).map_err(wrong)?,
+            Protocol::Http1 | Protocol::WebSocket => {}
         }
         Ok(recipe)
+    }
+
+    /// The Host header becomes a part of what HTTP/2 asks for.
+    fn name_origin(&mut self, plan: &Plan) -> Result<(), String> {
+        if self.varying.iter().any(|(name, _)| name == HOST) {
+            return Err("a Host with templates cannot be sent by HTTP/2".to_owned());
+        }
+        if self.headers.contains_key("keep-alive") || self.headers.contains_key("proxy-connection") {
+            return Err("HTTP/2 knows no header that is about the connection".to_owned());
+        }
+        if self.headers.get(TE).is_some_and(|value| value != "trailers") {
+            return Err("by HTTP/2 TE is `trailers` or nothing".to_owned());
+        }
+        let host = self.headers.remove(HOST).expect("each request has a Host");
+        let authority = Authority::try_from(host.as_bytes()).map_err(|_| format!("{host:?} is no host"))?;
+        let scheme = if plan.tls.is_some() { Scheme::HTTPS } else { Scheme::HTTP };
+        let origin = Origin { scheme, authority };
+        if let Text::Constant(uri) = &mut self.path {
+            *uri = origin.with(std::mem::take(uri));
+        }
+        self.origin = Some(origin);
+        Ok(())
     }
 
     fn add(&mut self, name: &str, value: &str) -> Result<(), String> {
@@ -98,7 +139,12 @@ impl Recipe {
         *request.uri_mut() = match &self.path {
             Text::Constant(uri) => uri.clone(),
             Text::Varying(template) => {
-                uri(template.fill(number, random)).expect("it was judged with other letters and digits")
+                let uri =
+                    uri(template.fill(number, random)).expect("it was judged with other letters and digits");
+                match &self.origin {
+                    Some(origin) => origin.with(uri),
+                    None => uri,
+                }
             }
         };
         let mut headers = self.headers.clone();
@@ -111,14 +157,34 @@ impl Recipe {
         request
     }
 
+    /// The message with this number, of a plan of WebSockets.
+    pub(crate) fn message(&self, number: u64, random: &mut Random) -> Message {
+        match &self.upload {
+            Made::Message(Text::Constant(message)) => message.clone(),
+            Made::Message(Text::Varying(template)) => Message::text(template.fill(number, random)),
+            Made::Whole(_) | Made::Stream { .. } => unreachable!("recipes are made for what is spoken"),
+        }
+    }
+
     fn payload(&self, number: u64, random: &mut Random) -> Payload {
         match &self.upload {
             Made::Whole(Text::Constant(bytes)) => Payload::Whole(bytes.clone()),
             Made::Whole(Text::Varying(template)) => Payload::Whole(template.fill(number, random).into()),
+            // The request is the handshake.
+            Made::Message(_) => Payload::Whole(Bytes::new()),
             Made::Stream { size, chunk, every, declared } => {
                 Payload::stream(*size, chunk.clone(), *every, *declared)
             }
         }
+    }
+}
+
+impl Origin {
+    fn with(&self, path: Uri) -> Uri {
+        let mut parts = path.into_parts();
+        parts.scheme = Some(self.scheme.clone());
+        parts.authority = Some(self.authority.clone());
+        Uri::from_parts(parts).expect("a scheme, an authority and a path make a URI")
     }
 }
 
@@ -148,6 +214,22 @@ fn path(written: &str) -> Result<Text<Uri>, String> {
 fn uri(path: String) -> Result<Uri, http::Error> {
     let path = PathAndQuery::from_maybe_shared(Bytes::from(path))?;
     Ok(Uri::from(path))
+}
+
+/// A text is sent as text, bytes as they are; what is not said is a greeting.
+fn message(upload: &Upload) -> Result<Text<Message>, String> {
+    Ok(match upload {
+        Upload::Nothing => Text::Constant(Message::text("hello")),
+        Upload::Bytes(bytes) => Text::Constant(Message::Binary(bytes.clone())),
+        Upload::Template(text) => {
+            let template = Template::parse(text)?;
+            match template.constant() {
+                Some(text) => Text::Constant(Message::text(text)),
+                None => Text::Varying(template),
+            }
+        }
+        Upload::Stream { .. } => return Err("a message is sent whole, so there is no upload".to_owned()),
+    })
 }
 
 fn made(upload: &Upload) -> Result<Made, String> {

@@ -153,14 +153,16 @@ fn judged(outcome: Result<Answer, Fault>) -> Judged {
         Ok(answer) => answer,
         Err(fault) => return Judged { status: None, bytes: 0, result: Err(fault) },
     };
-    let status = answer.status.as_u16();
+    let status = answer.status.map(|status| status.as_u16());
     let result = match answer.wrong {
         // A status that is not the one wanted is told as what it is.
-        Some(_) if status >= 500 => Err(Fault::new(Kind::Status5xx, format!("status {status}"))),
-        Some(text) => Err(Fault::new(Kind::Assertion, text)),
         None => Ok(()),
+        Some(text) => Err(match status {
+            Some(status) if status >= 500 => Fault::new(Kind::Status5xx, format!("status {status}")),
+            _ => Fault::new(Kind::Assertion, text),
+        }),
     };
-    Judged { status: Some(status), bytes: answer.bytes, result }
+    Judged { status, bytes: answer.bytes, result }
 }
 
 fn nanoseconds(duration: Duration) -> u64 {

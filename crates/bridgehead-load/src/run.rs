@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use crate::desk::{Desk, Share};
 use crate::fault::Kind;
 use crate::pace::{Pace, Picoseconds};
-use crate::plan::{Plan, PlanError};
+use crate::plan::{Plan, PlanError, Protocol};
 use crate::recipe::Recipe;
 use crate::record::{Record, Window};
 use crate::report::{Circumstances, Report};
@@ -89,7 +89,7 @@ impl Run {
         plan.check()?;
         let recipes = |plan: &Plan| plan.scenarios.iter().map(|each| Recipe::new(each, plan)).collect();
         let made = (0..plan.threads).map(|_| recipes(plan)).collect::<Result<Vec<Vec<Recipe>>, _>>()?;
-        let secrecy = plan.tls.as_deref().map(Secrecy::of).transpose()?;
+        let secrecy = plan.tls.as_deref().map(|name| Secrecy::of(name, plan.protocol)).transpose()?;
         let (place, first) = find(&plan.address)?;
         let begin = Instant::now();
         let measured = begin + plan.warm_up;
@@ -97,13 +97,18 @@ impl Run {
         let mut first = Some(first);
         let desks = made.into_iter().enumerate().map(|(index, recipes)| {
             let share = Share { index, of: plan.threads };
+            let connections = usize::try_from(share.part(plan.connections as u64)).unwrap_or(usize::MAX);
+            let shared = if matches!(plan.protocol, Protocol::Http2 { .. }) { connections } else { 0 };
             Arc::new(Desk {
                 pace: pace(plan, share, window, begin),
                 place: place.clone(),
                 secrecy: secrecy.clone(),
                 timeout: plan.timeout,
                 keep_alive: plan.keep_alive,
-                connections: usize::try_from(share.part(plan.connections as u64)).unwrap_or(usize::MAX),
+                protocol: plan.protocol,
+                connections,
+                streams: plan.streams(),
+                shared: (0..shared).map(|_| tokio::sync::Mutex::default()).collect(),
                 seed: plan.seed,
                 share,
                 record: Mutex::new(Record::new(recipes.len(), window)),
@@ -223,13 +228,13 @@ fn turn(desk: &Arc<Desk>, mut stopped: watch::Receiver<Option<Instant>>) {
     let runtime = runtime.expect("the system has descriptors for one more runtime");
     runtime.block_on(async {
         let mut workers = JoinSet::new();
-        for index in 0..desk.connections {
+        for index in 0..desk.workers() {
             workers.spawn(Worker::new(Arc::clone(desk), index).work());
         }
         let all = async { while workers.join_next().await.is_some() {} };
         let paced = async {
             if let Pace::Open(open) = &desk.pace {
-                let run = open.run(desk.connections, |late| desk.record().paced(late)).await;
+                let run = open.run(desk.workers(), |late| desk.record().paced(late)).await;
                 run.expect("the system has descriptors for one more timer");
             }
         };

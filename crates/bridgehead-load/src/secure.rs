@@ -19,7 +19,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::plan::PlanError;
+use crate::plan::{PlanError, Protocol};
 use crate::stream::Stream;
 
 /// What a client of TLS needs to know.
@@ -27,7 +27,12 @@ use crate::stream::Stream;
 pub(crate) struct Secrecy {
     connector: TlsConnector,
     name: ServerName<'static>,
+    /// Whether a server that does not agree to HTTP/2 is of no use.
+    needs_http2: bool,
 }
+
+/// The name that ALPN has for it.
+const HTTP2: &[u8] = b"h2";
 
 /// What a request is sent by.
 #[derive(Debug)]
@@ -38,7 +43,7 @@ pub(crate) enum Line {
 
 impl Secrecy {
     /// For a server that is asked for by this name.
-    pub(crate) fn of(name: &str) -> Result<Self, PlanError> {
+    pub(crate) fn of(name: &str, protocol: Protocol) -> Result<Self, PlanError> {
         let wrong =
             |reason: String| PlanError::Numbers(format!("{name:?} cannot be asked for by TLS: {reason}"));
         let name = ServerName::try_from(name.to_owned()).map_err(|error| wrong(error.to_string()))?;
@@ -51,8 +56,13 @@ impl Secrecy {
             .with_custom_certificate_verifier(anybody)
             .with_no_client_auth();
         config.resumption = Resumption::disabled();
-        config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Self { connector: TlsConnector::from(Arc::new(config)), name })
+        let spoken: &[u8] = match protocol {
+            Protocol::Http2 { .. } => HTTP2,
+            Protocol::Http1 | Protocol::WebSocket => b"http/1.1",
+        };
+        config.alpn_protocols = vec![spoken.to_vec()];
+        let needs_http2 = spoken == HTTP2;
+        Ok(Self { connector: TlsConnector::from(Arc::new(config)), name, needs_http2 })
     }
 }
 
@@ -65,8 +75,12 @@ impl std::fmt::Debug for Secrecy {
 impl Line {
     /// Once both ends have what they need.
     pub(crate) async fn over(stream: Stream, secrecy: Option<&Secrecy>) -> io::Result<Self> {
-        let Some(Secrecy { connector, name }) = secrecy else { return Ok(Self::Clear(stream)) };
-        Ok(Self::Secret(Box::new(connector.connect(name.clone(), stream).await?)))
+        let Some(Secrecy { connector, name, needs_http2 }) = secrecy else { return Ok(Self::Clear(stream)) };
+        let stream = connector.connect(name.clone(), stream).await?;
+        if *needs_http2 && stream.get_ref().1.alpn_protocol() != Some(HTTP2) {
+            return Err(io::Error::other("the server did not agree to HTTP/2"));
+        }
+        Ok(Self::Secret(Box::new(stream)))
     }
 }
 

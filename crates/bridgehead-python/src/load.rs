@@ -9,8 +9,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use bridgehead_load::{
-    Address, Expect, Handle, Latency, Limits, Plan, PlanError, Portion, Progress, QUANTILES, Report, Row,
-    Run, Scenario, Think, Upload,
+    Address, Expect, Handle, Latency, Limits, Plan, PlanError, Portion, Progress, Protocol, QUANTILES,
+    Report, Row, Run, Scenario, Think, Upload,
 };
 use bytes::Bytes;
 use http::{HeaderName, StatusCode};
@@ -27,6 +27,8 @@ struct Words {
     host: String,
     port: Option<u16>,
     tls: Option<String>,
+    protocol: String,
+    streams: usize,
     authority: String,
     scenarios: Vec<ScenarioWords>,
     connections: usize,
@@ -141,6 +143,11 @@ fn read(words: Words) -> PyResult<Plan> {
             None => Address::Unix(PathBuf::from(words.host)),
         },
         tls: words.tls,
+        protocol: match words.protocol.as_str() {
+            "websocket" => Protocol::WebSocket,
+            "2" => Protocol::Http2 { streams: words.streams },
+            _ => Protocol::Http1,
+        },
         authority: words.authority,
         scenarios: words.scenarios.into_iter().map(scenario).collect::<PyResult<_>>()?,
         connections: words.connections,

@@ -114,5 +114,5 @@ def _errors(report: Report) -> str:
 
 
 def _kind(report: Report) -> list[object]:
-    alike = ("connections", "threads", "rate", "keep_alive")
+    alike = ("protocol", "streams", "connections", "threads", "rate", "keep_alive")
     return [*(report.settings.get(name) for name in alike), [each.name for each in report.scenarios]]

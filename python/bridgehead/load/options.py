@@ -13,6 +13,7 @@ from bridgehead.quantities import seconds
 
 MOST_CONNECTIONS = 1_000_000
 DEFAULT_DURATION = 10.0
+HTTP_1, HTTP_2 = "1.1", "2"
 
 
 def above_zero(read: Reader[float]) -> Reader[float]:
@@ -40,6 +41,13 @@ def rate(value: object) -> float:
     return number
 
 
+def http_version(value: object) -> str:
+    """The one to speak."""
+    if str(value) not in (HTTP_1, HTTP_2):
+        raise StartError(f"{value!r} is not a version of HTTP that is spoken here", "write 1.1 or 2")
+    return str(value)
+
+
 def pair(value: object) -> tuple[str, str]:
     """A header of a request: `Name: value`, or the two."""
     match value:
@@ -61,7 +69,8 @@ class LoadOptions:
         shape=Shape.TARGET,
         metavar="URL",
         group="Target",
-        help="http:// or https://host:port/path, or unix:/path; a path may have {n}, {uuid}, {random:1-100}",
+        help="http://, https://, ws:// or wss://host:port/path, or unix:/path;"
+        " a path may have {n}, {uuid}, {random:1-100}",
     )
     uds: str | None = option(
         None,
@@ -82,7 +91,11 @@ class LoadOptions:
         help="send this header; several times. A value may have templates",
     )
     body: str | None = option(
-        None, read=maybe(text), metavar="TEXT", group="Request", help="send this body; it may have templates"
+        None,
+        read=maybe(text),
+        metavar="TEXT",
+        group="Request",
+        help="send this body, or by a WebSocket this message; it may have templates",
     )
     body_file: str | None = option(
         None, read=maybe(text), metavar="FILE", group="Request", help="send what this file holds, as it is"
@@ -111,12 +124,26 @@ class LoadOptions:
         help="a TOML file of several kinds of requests, instead of the options above",
     )
 
+    http: str = option(
+        HTTP_1,
+        read=http_version,
+        metavar="1.1|2",
+        group="Load",
+        help="speak this HTTP; 2 by ALPN to https://, by prior knowledge to http://",
+    )
+    streams: int = option(
+        1,
+        read=whole(1, 10_000),
+        metavar="NUMBER",
+        group="Load",
+        help="requests at once on each connection of HTTP/2",
+    )
     connections: int = option(
         50,
         read=whole(1, MOST_CONNECTIONS),
         metavar="NUMBER",
         group="Load",
-        help="connections at once; each has one request at a time",
+        help="connections at once; each has one request at a time, or one message",
     )
     rate: float | None = option(
         None,
@@ -183,6 +210,13 @@ class LoadOptions:
             raise StartError(f"{flag} and scenarios both say what to ask for", "write it into the file")
         if self.body is not None and self.body_file is not None:
             raise StartError("body and body-file are two bodies", "give one of them")
+        if self.streams > 1 and self.http != HTTP_2:
+            raise StartError(f"{self.streams} streams, and HTTP/1.1 has none", "write --http 2")
+        if self.streams > 1 and not self.keep_alive:
+            raise StartError(
+                "streams share a connection, so each request cannot have one of its own",
+                "leave keep-alive or streams as it is",
+            )
         if self.threads > self.connections:
             raise StartError(
                 f"{self.threads} threads for {self.connections} connections",

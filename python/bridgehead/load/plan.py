@@ -11,9 +11,12 @@ from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 from bridgehead.errors import StartError
-from bridgehead.load.options import LoadOptions
+from bridgehead.load.options import HTTP_1, LoadOptions
 
 _FORMS = "write http://host:port/path or unix:/path/to.sock"
+WEBSOCKET = "websocket"
+# Of each scheme: whether it is by TLS, and its port.
+_SCHEMES = {"http": (False, 80), "https": (True, 443), "ws": (False, 80), "wss": (True, 443)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +53,7 @@ class Target:
     host: str  # a path when there is no port
     port: int | None
     tls: str | None  # the name to ask for; None: in the clear
+    websocket: bool
     authority: str
     path: str
 
@@ -62,6 +66,8 @@ class Plan:
     host: str
     port: int | None
     tls: str | None
+    protocol: str  # "1.1", "2" or "websocket"
+    streams: int  # at once on a connection of HTTP/2
     authority: str
     scenarios: Sequence[Scenario]
     connections: int
@@ -80,6 +86,7 @@ def plan_of(options: LoadOptions, scenarios: Sequence[Scenario] = ()) -> Plan:
     from bridgehead.load.scenarios import read_scenarios
 
     target = parse_target(options.url, options.uds)
+    _check_protocol(options, target)
     if not scenarios and options.scenarios is not None:
         scenarios = read_scenarios(Path(options.scenarios), target.path)
     return Plan(
@@ -87,6 +94,8 @@ def plan_of(options: LoadOptions, scenarios: Sequence[Scenario] = ()) -> Plan:
         host=target.host,
         port=target.port,
         tls=target.tls,
+        protocol=WEBSOCKET if target.websocket else options.http,
+        streams=options.streams,
         authority=target.authority,
         scenarios=tuple(map(_named, scenarios)) or (_single(options, target.path),),
         connections=options.connections,
@@ -101,22 +110,38 @@ def plan_of(options: LoadOptions, scenarios: Sequence[Scenario] = ()) -> Plan:
     )
 
 
+def _check_protocol(options: LoadOptions, target: Target) -> None:
+    if not target.websocket:
+        return
+    if options.http != HTTP_1:
+        raise StartError("messages go by HTTP/1.1", "leave http out, or write http:// instead of ws://")
+    if options.expect_status:
+        raise StartError("a message has no status that could be expected", "leave expect-status out")
+
+
 def parse_target(url: str, uds: str | None) -> Target:
     """Take an address apart."""
     if url.startswith("unix:"):
         if uds is not None:
             raise StartError(f"{url!r} and uds are two sockets", "give one of them")
         path = url.removeprefix("unix:")
-        return Target(host=_socket(path), port=None, tls=None, authority="localhost", path="/")
+        return Target(
+            host=_socket(path), port=None, tls=None, websocket=False, authority="localhost", path="/"
+        )
     if not url and uds is not None:
         url = "http://localhost/"
     parts = _split(url)
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     host, port = parts.hostname or "", _port(parts, url)
-    tls = host if parts.scheme == "https" else None
-    if uds is not None:
-        return Target(host=_socket(uds), port=None, tls=tls, authority=parts.netloc, path=path)
-    return Target(host=host, port=port, tls=tls, authority=parts.netloc, path=path)
+    place = (host, port) if uds is None else (_socket(uds), None)
+    return Target(
+        host=place[0],
+        port=place[1],
+        tls=host if _SCHEMES[parts.scheme][0] else None,
+        websocket=parts.scheme in ("ws", "wss"),
+        authority=parts.netloc,
+        path=path,
+    )
 
 
 def _split(url: str) -> SplitResult:
@@ -126,7 +151,7 @@ def _split(url: str) -> SplitResult:
         # `urlsplit` leaves line feeds and tabs out, and would ask for another path.
         raise StartError(f"{url!r} has a blank or a control character in it", "write it as %20, %0A")
     scheme = url.partition("://")[0].lower() if "://" in url else ""
-    if scheme not in ("http", "https"):
+    if scheme not in _SCHEMES:
         hint = _FORMS if scheme else f"write http://{url.lstrip('/')}"
         raise StartError(f"{url!r} is not a URL that load can be put on", hint)
     try:
@@ -149,7 +174,7 @@ def _port(parts: SplitResult, url: str) -> int:
         port = 0
     if port == 0:
         raise StartError(f"{url!r} has no port from 1 to 65535", _FORMS)
-    return port or (443 if parts.scheme == "https" else 80)
+    return port or _SCHEMES[parts.scheme][1]
 
 
 def _socket(path: str) -> str:

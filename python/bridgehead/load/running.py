@@ -21,6 +21,8 @@ from bridgehead.load.report import Progress, Report
 _SLICE = 0.1
 # What a report repeats of its plan.
 _SETTINGS = (
+    "protocol",
+    "streams",
     "connections",
     "threads",
     "rate",

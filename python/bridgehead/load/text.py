@@ -5,7 +5,8 @@ Not where it is printed (`command.py`).
 Invariant: errors stand beside the latencies that leave them out.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from bridgehead.load import plot, words
 from bridgehead.load.remarks import remarks
@@ -55,13 +56,24 @@ def settings(report: Report) -> str:
     """How the load was put on, in words."""
     told = report.settings
     rate = told.get("rate")
-    pace = f"{words.a_second(rate)} requests a second" if rate else "each request follows the last answer"
-    parts = [f"{told.get('connections')} connections", pace]
+    said = "message" if told.get("protocol") == "websocket" else "request"
+    pace = f"{words.a_second(rate)} {said}s a second" if rate else f"each {said} follows the last answer"
+    parts = [f"{told.get('connections')} connections{_spoken(told)}", pace]
     if told.get("warmup"):
         parts.append(f"after {words.time(told['warmup'])} of warm-up")
     if told.get("keep_alive") is False:
         parts.append("a connection for each request")
     return ", ".join(parts)
+
+
+def _spoken(told: Mapping[str, Any]) -> str:
+    """What is not said of HTTP/1.1, which is the usual."""
+    match told.get("protocol"):
+        case "2":
+            return f" of HTTP/2 with {told.get('streams')} streams"
+        case "websocket":
+            return " of WebSockets"
+    return ""
 
 
 def statuses(report: Report | Portion) -> str:

@@ -2,6 +2,8 @@
 
 mod counts;
 mod faults;
+mod http2;
+mod messages;
 mod pacing;
 mod requests;
 mod server;

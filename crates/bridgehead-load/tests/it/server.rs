@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use bridgehead_load::{Address, Expect, Limits, Plan, Report, Run, Scenario, Upload};
+use bridgehead_load::{Address, Expect, Limits, Plan, Protocol, Report, Run, Scenario, Upload};
 
 pub(crate) const HELLO: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello";
 
@@ -111,6 +111,7 @@ pub(crate) fn plan(port: u16, requests: u64) -> Plan {
     Plan {
         address: Address::Tcp("127.0.0.1".to_owned(), port),
         tls: None,
+        protocol: Protocol::Http1,
         authority: format!("127.0.0.1:{port}"),
         scenarios: vec![scenario("/")],
         connections: 1,
