@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bridgehead import loop_name
+from bridgehead import left_tasks, loop_name
 from bridgehead.config import Config
 from bridgehead.errors import StartError
 
@@ -103,11 +103,7 @@ def _close(loop: asyncio.AbstractEventLoop, seconds: float) -> None:
     """End what the application left running, as `asyncio.run` does, and wait for it no longer than so."""
     try:
         loop.set_task_factory(None)  # The application has ended; its factory may refuse what ends the loop.
-        left = asyncio.all_tasks(loop)
-        for task in left:
-            task.cancel()
-        if left:
-            loop.run_until_complete(asyncio.wait(left, timeout=seconds))
+        left_tasks.end(loop, seconds)
         loop.run_until_complete(loop.shutdown_asyncgens())
         loop.run_until_complete(loop.shutdown_default_executor())
     finally:

@@ -1,0 +1,68 @@
+"""An application that leaves tasks running: those that end when told, and those that do not.
+
+Run it: `serve left_app:app`.
+"""
+
+# ruff: noqa: ARG001 - ASGI decides which arguments a handler has
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import Any
+
+from kit import Receive, Routes, Scope, Send, answer, option
+
+app = Routes()
+left: list[asyncio.Task[Any]] = []
+
+
+def say(line: str) -> None:
+    os.write(2, f"app: {line}\n".encode())
+
+
+async def refuse(after: float = 60.0) -> None:
+    while True:
+        try:
+            await asyncio.sleep(after)
+        except asyncio.CancelledError:
+            say("refused")
+
+
+async def clean_up_in_a_task() -> None:
+    """What it begins as it ends has to end as well."""
+    try:
+        await asyncio.sleep(60)
+    finally:
+        left.append(asyncio.create_task(flush()))
+
+
+async def flush() -> None:
+    try:
+        await asyncio.sleep(60)
+    finally:
+        say("flushed")
+
+
+async def fail() -> None:
+    try:
+        await asyncio.sleep(60)
+    finally:
+        raise RuntimeError("failed at the end")
+
+
+KINDS = {"refuse": refuse, "clean_up": clean_up_in_a_task, "flush": flush, "fail": fail}
+
+
+@app.at("leave")
+async def leave(scope: Scope, receive: Receive, send: Send) -> None:
+    kind = option(scope, "kind")
+    for number in range(int(option(scope, "count", "1"))):
+        left.append(asyncio.create_task(KINDS[kind](), name=f"{kind} {number}"))
+    await asyncio.sleep(0)
+    await answer(send)
+
+
+@app.at("refuse")
+async def refuse_to_end(scope: Scope, receive: Receive, send: Send) -> None:
+    say("began")
+    await refuse()
