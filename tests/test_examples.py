@@ -16,7 +16,7 @@ from harness import Server, WebSocket
 
 ROOT = Path(__file__).resolve().parent.parent
 # Started by Python; the others are applications.
-PROGRAMS = {"embedded.py"}
+PROGRAMS = {"contention.py", "embedded.py"}
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 
@@ -160,6 +160,68 @@ def test_wsgi_greets_streams_and_takes_a_file() -> None:
             form = [("Content-Type", "multipart/form-data; boundary=x")]
             upload = client.ask("/files", method="POST", body=part, headers=form)
         assert upload.json() == {"name": "a.txt", "size": 5}
+
+
+def test_admission_lets_two_in_at_once_and_answers_503_beyond_the_queue() -> None:
+    pytest.importorskip("fastapi")
+    with serve("admission.py") as server:
+        assert server.ask("/report").json() == {"answer": 42}
+        assert server.ask("/two").json() == {"answers": [42, 42]}
+        clients = [server.connect() for _ in range(30)]
+        for client in clients:
+            client.send(b"GET /report HTTP/1.1\r\nHost: test\r\n\r\n")
+        answers = [client.read_response() for client in clients]
+        refused = [answer for answer in answers if answer.status == 503]
+        assert {answer.status for answer in answers} == {200, 503}
+        assert all(answer.header("retry-after") == "1" for answer in refused)
+        gauges = server.ask("/gauges").json()
+        assert (gauges["slots"], gauges["running"], gauges["waiting"]) == (2, 0, 0)
+        assert gauges["full"] + gauges["late"] == len(refused)
+        assert gauges["most_waiting"] <= 20
+
+
+def test_contention_shows_waits_against_slots() -> None:
+    program = [sys.executable, "examples/contention.py"]
+    ended = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, timeout=50, check=True)
+    table = ended.stdout.partition("p99 wait")[2].splitlines()[1:]
+    assert [line.split()[0] for line in table] == ["1", "2", "5", "10", "20", "50"]
+    assert table[-1].split()[1:] == ["0.0", "ms", "0.0", "ms", "0"]
+
+
+def test_fan_out_asks_a_few_at_a_time_and_leaves_nobody_running_when_one_fails() -> None:
+    with serve("fan_out.py") as server:
+        whole = server.ask("/?count=50").json()
+        assert whole["answers"] == [number * number for number in range(50)]
+        assert (whole["most"], whole["running"]) == (10, 0)
+        failed = server.ask("/?count=50&broken=7")
+        assert (failed.status, failed.json()["errors"]) == (502, ["service 7 is not there"])
+        assert failed.json()["running"] == 0
+
+
+def test_queue_workers_do_what_is_queued_before_they_end() -> None:
+    with serve("queue_workers.py") as server:
+        assert [server.ask("/", method="POST", body=b"%d" % job).status for job in range(20)] == [202] * 20
+        server.stop()
+        lines = server.stdout.splitlines()
+        done = {line.split()[-1] for line in lines if " did " in line}
+        assert done == {str(job) for job in range(20)}
+        assert sum(line.endswith(" is done") for line in lines) == 3
+
+
+def test_cleanup_unlocks_when_a_client_leaves_and_at_a_stop() -> None:
+    with serve("cleanup.py", "--timeout-graceful-shutdown", "2") as server:
+        for _ in range(2):
+            client = server.connect()
+            client.send(b"GET / HTTP/1.1\r\nHost: test\r\n\r\n")
+            while server.ask("/locked").body != b"row 7":
+                pass
+            if server.stdout.count("unlocked row 7") == 0:
+                client.close()
+                server.wait_line("unlocked row 7", stream="stdout")
+                while server.ask("/locked").body:
+                    pass
+        server.stop()
+        assert server.stdout.count("unlocked row 7") == 2
 
 
 def test_the_index_names_no_file_that_is_not_there() -> None:

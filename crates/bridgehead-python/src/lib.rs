@@ -19,6 +19,7 @@ mod file_send;
 mod forked;
 mod function;
 mod fused;
+mod gate;
 mod http;
 mod http_file;
 mod http_state;
@@ -72,6 +73,8 @@ mod _native {
     use crate::driver::Driver;
     #[pymodule_export]
     use crate::forked::disown_descriptors;
+    #[pymodule_export]
+    use crate::gate::{Entry, Gate, NotAdmitted, QueueFull, WaitedTooLong};
     #[pymodule_export]
     use crate::http::Http;
     #[pymodule_export]

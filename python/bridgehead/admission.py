@@ -1,0 +1,228 @@
+"""A gate for an application's own work: so many at once, the others in turn, each for so long at most.
+
+It is the type by which the server admits requests (`admission.rs`), on the application's loop. Not a lock
+between processes: each worker has its own gates.
+
+Invariant: whoever waits comes in turn, and a slot is given back however the work inside ends.
+"""
+
+import asyncio
+import functools
+import inspect
+import weakref
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from bridgehead._native import Entry, NotAdmitted, QueueFull, WaitedTooLong
+from bridgehead._native import Gate as Slots
+
+__all__ = ["Gate", "Gauges", "NotAdmitted", "QueueFull", "WaitedTooLong", "contention", "named", "table"]
+
+Work = TypeVar("Work", bound=Callable[..., Any])
+
+_RETRY_AFTER = "1"  # seconds: by then whoever was inside has likely left
+_named: "weakref.WeakSet[Gate]" = weakref.WeakSet()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gauges:
+    """How a gate stands. Waits are in seconds, of the last 1,024 that were admitted; no wait is 0."""
+
+    slots: int
+    running: int
+    waiting: int
+    most_waiting: int
+    admitted: int
+    full: int
+    late: int
+    p50: float
+    p99: float
+    longest: float
+
+
+class Gate:
+    """Lets `slots` tasks in at once: `async with gate:`.
+
+    Size it to the scarcest thing behind it: the connections of a pool, the calls that a service allows.
+    Who finds `queue` others waiting is turned away by `QueueFull`, who waits for longer than `patience`
+    seconds by `WaitedTooLong`; both are a `NotAdmitted`. `named()` lists the gates that have a name.
+
+    As with `asyncio.Lock`, a task that is inside and enters once more may wait for itself.
+    """
+
+    def __init__(
+        self, slots: int, *, queue: int = 1000, patience: float | None = 30.0, name: str = ""
+    ) -> None:
+        self.slots = slots
+        self.patience = patience
+        self.name = name
+        self._slots = Slots(slots, queue, patience)
+        if name:
+            _named.add(self)
+
+    async def acquire(self) -> None:
+        """Take a slot; each is given back by one `release()`."""
+        if not self._slots.try_enter():
+            await _Waiter(asyncio.get_running_loop()).wait(self._slots, self.patience)
+
+    def release(self) -> None:
+        """Give a slot back. RuntimeError if nobody is inside. From any thread."""
+        self._slots.leave()
+
+    async def __aenter__(self) -> Self:
+        await self.acquire()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.release()
+
+    async def admitted(self) -> AsyncIterator[None]:
+        """For FastAPI: `Depends(gate.admitted)` keeps a slot for the request; without one it is a 503."""
+        try:
+            await self.acquire()
+        except NotAdmitted as refusal:
+            raise _unavailable(refusal) from refusal
+        try:
+            yield
+        finally:
+            self.release()
+
+    def limits(self, work: Work) -> Work:
+        """Decorate a coroutine function, or an asynchronous generator that yields once: a dependency."""
+        limited: Work
+        if inspect.isasyncgenfunction(work):
+            limited = self._limited_dependency(work)
+        elif inspect.iscoroutinefunction(work):
+            limited = self._limited_call(work)
+        else:
+            raise TypeError(f"a gate limits `async def` only, which {work!r} is not")
+        return limited
+
+    def _limited_dependency(self, work: Any) -> Any:
+        opened = asynccontextmanager(work)
+
+        @functools.wraps(work)
+        async def limited(*arguments: Any, **keywords: Any) -> AsyncIterator[Any]:
+            async with self, opened(*arguments, **keywords) as value:
+                yield value
+
+        return limited
+
+    def _limited_call(self, work: Any) -> Any:
+        @functools.wraps(work)
+        async def limited(*arguments: Any, **keywords: Any) -> Any:
+            async with self:
+                return await work(*arguments, **keywords)
+
+        return limited
+
+    def gauges(self) -> Gauges:
+        """How it stands now."""
+        running, waiting, most_waiting, admitted, full, late, waits = self._slots.gauges()
+        waits.sort()
+        return Gauges(
+            slots=self.slots,
+            running=running,
+            waiting=waiting,
+            most_waiting=most_waiting,
+            admitted=admitted,
+            full=full,
+            late=late,
+            p50=_share(waits, 0.5),
+            p99=_share(waits, 0.99),
+            longest=waits[-1] if waits else 0.0,
+        )
+
+
+class _Waiter:
+    """Somebody who waits on a loop, and is told from wherever a slot is given back."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._told: asyncio.Future[None] = loop.create_future()
+
+    async def wait(self, slots: Slots, patience: float | None) -> None:
+        """Until there is a slot for this one."""
+        entry = slots.line_up(self._wake)
+        timer: asyncio.TimerHandle | None = None
+        try:
+            while not entry.look():
+                if timer is None and patience is not None:
+                    timer = self._loop.call_later(patience, self._expire, entry)
+                await self._told
+                self._told = self._loop.create_future()
+        finally:
+            entry.leave()
+            if timer is not None:
+                timer.cancel()
+
+    def _wake(self) -> None:
+        if asyncio._get_running_loop() is self._loop:
+            self._tell()
+        else:
+            with suppress(RuntimeError):  # the loop is closed, and nobody waits there any more
+                self._loop.call_soon_threadsafe(self._tell)
+
+    def _tell(self) -> None:
+        if not self._told.done():
+            self._told.set_result(None)
+
+    def _expire(self, entry: Entry) -> None:
+        entry.expire()
+        self._tell()
+
+
+def named() -> dict[str, Gauges]:
+    """Every gate of this process that has a name."""
+    return {gate.name: gate.gauges() for gate in sorted(_named, key=lambda gate: gate.name)}
+
+
+async def contention(
+    work: Callable[[], Awaitable[object]], *, slots: Iterable[int], callers: int, entries: int
+) -> list[Gauges]:
+    """Have so many callers enter a gate so often in all, once for each number of slots: what they waited."""
+    return [
+        await _contend(Gate(each, queue=callers, patience=None), work, callers, entries) for each in slots
+    ]
+
+
+async def _contend(gate: Gate, work: Callable[[], Awaitable[object]], callers: int, entries: int) -> Gauges:
+    left = iter(range(entries))
+
+    async def call() -> None:
+        for _ in left:
+            async with gate:
+                await work()
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(callers):
+            group.create_task(call())
+    return gate.gauges()
+
+
+def table(found: Iterable[Gauges]) -> str:
+    """What `contention` found, to be read."""
+    lines = [f"{'slots':>5} {'p50 wait':>10} {'p99 wait':>10} {'most waiting':>13}"]
+    for each in found:
+        waits = f"{each.p50 * 1000:>7.1f} ms {each.p99 * 1000:>7.1f} ms"
+        lines.append(f"{each.slots:>5} {waits} {each.most_waiting:>13}")
+    return "\n".join(lines)
+
+
+def _share(waits: Sequence[float], share: float) -> float:
+    return waits[min(int(len(waits) * share), len(waits) - 1)] if waits else 0.0
+
+
+def _unavailable(refusal: NotAdmitted) -> Exception:
+    # Whoever has a dependency of FastAPI's has Starlette; the package itself depends on nothing.
+    from starlette.exceptions import HTTPException
+
+    return HTTPException(503, str(refusal), {"Retry-After": _RETRY_AFTER})
