@@ -23,6 +23,11 @@ class Parser(argparse.ArgumentParser):
         )
         self.repeated: list[str] = []  # a sentence for each option that was given again
 
+    @property
+    def flags(self) -> frozenset[str]:
+        """Every word with dashes that is understood."""
+        return frozenset(self._option_string_actions)
+
     def error(self, message: str) -> NoReturn:
         """A mistake in the words."""
         raise StartError(message.removeprefix("argument "), f"see `{self.prog} --help`")

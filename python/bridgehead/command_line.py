@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, NoReturn
 
+from bridgehead.aliases import written_out
 from bridgehead.argument_parser import Parser
 from bridgehead.config import OPTIONS
 from bridgehead.errors import StartError
@@ -77,7 +78,8 @@ class CommandLine:
 def read_command_line(argv: Sequence[str]) -> CommandLine:
     """Take the words apart; `--help` and `--version` end the process here."""
     parser = _parser()
-    parsed, unknown = parser.parse_known_args(argv)
+    words, left_out = written_out(argv, parser.flags)
+    parsed, unknown = parser.parse_known_args(words)
     refuse_uvicorns(unknown)
     parser.refuse_unknown(unknown, unexpected="one TARGET is enough; options begin with --")
     written = vars(parsed)
@@ -88,7 +90,7 @@ def read_command_line(argv: Sequence[str]) -> CommandLine:
     }
     named = written.get(CONFIG.flag)
     config = None if named is None else Given(value=named, source=CONFIG.flag)
-    return CommandLine(given=given, config=config, task=_task(written), doubts=parser.repeated)
+    return CommandLine(given=given, config=config, task=_task(written), doubts=[*left_out, *parser.repeated])
 
 
 def _task(written: Mapping[str, object]) -> Task:

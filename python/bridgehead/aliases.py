@@ -1,0 +1,107 @@
+"""Words that gunicorn's and granian's users have in their command lines, as ours.
+
+Not the options (`config.py`): an alias is written out before anything is read.
+
+Invariant: a word that we have ourselves is never an alias, and what has no meaning here is told by name.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+# Theirs, and ours with the same meaning and the same kind of value.
+GUNICORNS: Mapping[str, str] = MappingProxyType(
+    {
+        "-b": "--bind",
+        "-c": "--config",
+        "-w": "--workers",
+        "-t": "--timeout-worker-healthcheck",
+        "--timeout": "--timeout-worker-healthcheck",
+        "--graceful-timeout": "--timeout-graceful-shutdown",
+        "--keep-alive": "--timeout-keep-alive",
+        "--limit-request-line": "--limit-target",
+        "--limit-request-fields": "--limit-headers",
+        "--chdir": "--app-dir",
+        "--check-config": "--check",
+        "--certfile": "--ssl-certfile",
+        "--keyfile": "--ssl-keyfile",
+        "--ca-certs": "--ssl-ca-certs",
+        "--cert-reqs": "--ssl-cert-reqs",
+        "--ciphers": "--ssl-ciphers",
+        "--asgi-loop": "--loop",
+        "--asgi-lifespan": "--lifespan",
+        "--websocket-max-message-size": "--ws-max-size",
+    }
+)
+GRANIANS: Mapping[str, str] = MappingProxyType(
+    {
+        "--backpressure": "--limit-concurrency",
+        "--ssl-certificate": "--ssl-certfile",
+        "--ssl-ca": "--ssl-ca-certs",
+        "--url-path-prefix": "--root-path",
+        "--working-dir": "--app-dir",
+        "--env-files": "--env-file",
+        "--workers-kill-timeout": "--timeout-graceful-shutdown",
+        "--reload-paths": "--reload-dir",
+    }
+)
+ALIASES: Mapping[str, str] = MappingProxyType({**GUNICORNS, **GRANIANS})
+
+# Theirs, with a value each, and why there is nothing to set.
+MEANINGLESS: Mapping[str, str] = MappingProxyType(
+    {
+        "-k": "there is one kind of worker",
+        "--worker-class": "there is one kind of worker",
+        "--threads": "the application runs on one loop in each worker",
+        "--worker-connections": "--limit-connections and --limit-concurrency bound a worker",
+        "--worker-tmp-dir": "workers tell that they live in memory that they share",
+        "--reload-engine": "the system tells of changes; --reload-poll looks for them",
+        "--runtime-mode": "one thread drives the network of a worker",
+        "--runtime-threads": "one thread drives the network of a worker",
+        "--runtime-blocking-threads": "one thread drives the network of a worker",
+        "--blocking-threads": "the application runs on one loop in each worker",
+        "--respawn-interval": "a worker that dies is replaced at once, and later if it goes on dying",
+    }
+)
+# The same without a value.
+MEANINGLESS_SWITCHES: Mapping[str, str] = MappingProxyType(
+    {
+        "--no-sendfile": "bodies leave by Rust",
+        "--reuse-port": "each worker has a socket of its own already",
+        "--respawn-failed-workers": "a worker that dies is always replaced",
+        "--no-respawn-failed-workers": "a worker that dies is always replaced",
+    }
+)
+
+
+def written_out(words: Sequence[str], known: frozenset[str]) -> tuple[list[str], list[str]]:
+    """The words with ours for theirs, and a sentence for each that was left out. `known` are our own."""
+    ours: list[str] = []
+    left_out: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        flag, equals, value = word.partition("=")
+        if flag in known or not flag.startswith("-"):
+            ours.append(word)
+        elif flag in ALIASES and ALIASES[flag] in known:
+            ours.append(f"{ALIASES[flag]}{equals}{value}")
+        elif flag in MEANINGLESS or flag in MEANINGLESS_SWITCHES:
+            left_out.append(_sentence(flag))
+            if flag in MEANINGLESS and not equals:
+                next(rest, None)
+        else:
+            ours.extend(_joined(word, known))
+    return ours, left_out
+
+
+def _joined(word: str, known: frozenset[str]) -> Iterator[str]:
+    """`-w4` and `-b:80`, as short words may be written."""
+    flag = ALIASES.get(word[:2], "") if not word.startswith("--") else ""
+    if flag in known:
+        yield f"{flag}={word[2:]}"
+    else:
+        yield word
+
+
+def _sentence(flag: str) -> str:
+    reason = MEANINGLESS.get(flag) or MEANINGLESS_SWITCHES[flag]
+    return f"{flag} changes nothing here: {reason}."

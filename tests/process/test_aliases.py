@@ -1,0 +1,61 @@
+"""gunicorn's and granian's words: as ours, or told of by name."""
+
+from __future__ import annotations
+
+import pytest
+
+from bridgehead.aliases import ALIASES, GRANIANS, GUNICORNS, MEANINGLESS, MEANINGLESS_SWITCHES, written_out
+from bridgehead.cli import read_config
+from bridgehead.command_line import WORDS, read_command_line
+from bridgehead.config import OPTIONS
+from bridgehead.errors import StartError
+
+OURS = {word for option in OPTIONS for word in option.flags.split("/")} | {word.flag for word in WORDS}
+
+
+def test_a_command_line_of_gunicorns_means_the_same() -> None:
+    words = "x:app -b :9000 -w 3 -t 60 --graceful-timeout 20 --keep-alive=5 --chdir src --backlog 7"
+    config = read_config(words.split(), {})
+    assert (config.bind, config.workers, config.timeout_worker_healthcheck) == ((":9000",), 3, 60)
+    assert (config.timeout_graceful_shutdown, config.timeout_keep_alive) == (20, 5)
+    assert (config.app_dir, config.backlog) == ("src", 7)
+
+
+def test_a_short_word_may_be_joined_with_its_value() -> None:
+    config = read_config(["x:app", "-w4", "-b:80"], {})
+    assert (config.workers, config.bind) == (4, (":80",))
+
+
+def test_a_command_line_of_granians_means_the_same() -> None:
+    words = "x:app --backpressure 50 --url-path-prefix /api --ssl-certificate c --ssl-keyfile k"
+    config = read_config(words.split(), {})
+    assert (config.limit_concurrency, config.root_path) == (50, "/api")
+    assert config.ssl_certfile == ("c",)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["-k", "uvicorn.workers.UvicornWorker"], ["--worker-class=x"], ["--threads", "4"], ["--no-sendfile"]],
+)
+def test_what_has_no_meaning_is_one_warning_that_names_it(words: list[str]) -> None:
+    line = read_command_line(["x:app", *words, "--port", "9"])
+    [sentence] = line.doubts
+    assert sentence.startswith(words[0].partition("=")[0])
+    assert line.given["port"].value == "9"
+    assert line.given["app"].value == "x:app"
+
+
+def test_no_word_of_ours_is_an_alias_and_each_alias_is_for_a_word_of_ours() -> None:
+    assert not OURS & (ALIASES.keys() | MEANINGLESS.keys() | MEANINGLESS_SWITCHES.keys())
+    assert not GUNICORNS.keys() & GRANIANS.keys()
+    assert set(ALIASES.values()) <= OURS
+
+
+def test_other_words_stay_as_they_are() -> None:
+    known = frozenset(OURS)
+    assert written_out(["x:app", "--port=1", "--nonsense", "-x"], known) == (
+        ["x:app", "--port=1", "--nonsense", "-x"],
+        [],
+    )
+    with pytest.raises(StartError, match="there is no option '--nonsense'"):
+        read_config(["x:app", "--nonsense"], {})
