@@ -43,6 +43,43 @@ async def index() -> dict[str, str]:
 
 app = Litestar([index])
 """
+DJANGO = """
+import asyncio, os, sys
+from django.conf import settings
+
+if not settings.configured:
+    settings.configure(
+        DEBUG=True,
+        ROOT_URLCONF=__name__,
+        ASGI_APPLICATION=f"{__name__}.application",
+        INSTALLED_APPS=["bridgehead.contrib.django", "django.contrib.staticfiles"],
+        STATIC_URL="/static/",
+        STATICFILES_DIRS=[os.path.join(os.path.dirname(os.path.abspath(__file__)), "static")],
+    )
+
+from django.http import HttpResponse
+from django.urls import path
+
+
+async def index(request):
+    await asyncio.sleep(0)
+    return HttpResponse("bridgehead, async")
+
+
+urlpatterns = [path("", index)]
+
+
+async def application(scope, receive, send):
+    from django.core.asgi import get_asgi_application
+
+    await get_asgi_application()(scope, receive, send)
+
+
+if __name__ == "__main__":
+    from django.core.management import execute_from_command_line
+
+    execute_from_command_line(sys.argv)
+"""
 STREAM = """
 import asyncio
 from sse_starlette import EventSourceResponse
@@ -107,9 +144,14 @@ class Program:
         assert line is not None, "".join(self.lines)
         return line
 
-    def ask(self) -> bytes:
+    def served_by(self) -> str | None:
         with Client(("127.0.0.1", self.port)) as client:
             client.send(request("/"))
+            return client.read_response().header("server")
+
+    def ask(self, target: str = "/") -> bytes:
+        with Client(("127.0.0.1", self.port)) as client:
+            client.send(request(target))
             body = client.read_response().body
             assert body is not None
             return body
@@ -212,6 +254,36 @@ def test_an_application_that_does_not_start_stops_gunicorn(tmp_path: Path) -> No
     with running(words, tmp_path) as program:
         program.wait_line("no database")
         assert program.process.wait(20) == 3
+
+
+@pytest.mark.parametrize("words", [[], ["--reload"]], ids=["run", "reload"])
+def test_a_plugin_has_litestar_run_us(tmp_path: Path, words: list[str]) -> None:
+    plugged = LITESTAR.replace("Litestar([index])", "Litestar([index], plugins=[BridgeheadPlugin()])")
+    (tmp_path / "app.py").write_text("from bridgehead.contrib.litestar import BridgeheadPlugin\n" + plugged)
+    with running([command("litestar"), "run", "--port", "PORT", *words], tmp_path) as program:
+        program.wait_line("Application startup complete")
+        program.wait_line("running on")
+        assert program.served_by() == "bridgehead"
+    assert "Traceback" not in "".join(program.lines)
+
+
+@pytest.mark.parametrize("words", [["--noreload"], []], ids=["one process", "reload"])
+def test_djangos_runserver_serves_the_asgi_application_and_static_files(
+    tmp_path: Path, words: list[str]
+) -> None:
+    (tmp_path / "static").mkdir()
+    (tmp_path / "static" / "style.css").write_text("body {}")
+    (tmp_path / "project.py").write_text(DJANGO)
+    serve = [sys.executable, "project.py", "runserver", "127.0.0.1:PORT", "--skip-checks", *words]
+    with running(serve, tmp_path, PYTHONUNBUFFERED="1") as program:
+        program.wait_line("Starting development server at http://127.0.0.1")
+        program.wait_line("Application startup complete|lifespan")
+        assert program.ask() == b"bridgehead, async"
+        assert program.ask("/static/style.css") == b"body {}"
+        if not words:
+            (tmp_path / "project.py").write_text(DJANGO.replace("async", "later"))
+            program.wait_line("project.py changed, reloading")
+    assert "Traceback" not in "".join(program.lines)
 
 
 @pytest.mark.parametrize("words", [[], ["--workers", "2"]], ids=["one process", "workers"])

@@ -1,4 +1,4 @@
-"""Bridgehead where another program starts servers: gunicorn.
+"""Bridgehead where another program starts servers: gunicorn, Django, Litestar.
 
 Invariant: what is here imports that program, and nothing else imports what is here.
 """
