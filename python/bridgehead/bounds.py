@@ -75,6 +75,30 @@ class Bounds(WebSocketOptions):
         help="close a connection that has been idle for so long",
         differs="uvicorn: 5. Proxies keep idle connections for 60 s; who closes first loses requests",
     )
+    connection_lifetime: float = option(
+        3600.0,
+        read=seconds,
+        metavar="TIME",
+        group="Timeouts",
+        help="end a connection with its next answer when it is so old, a tenth more or less; 0: never",
+        differs=_NEW,
+    )
+    http2_ping_interval: float = option(
+        30.0,
+        read=seconds,
+        metavar="TIME",
+        group="Timeouts",
+        help="ask a client of HTTP/2 that waits for an answer and has been silent for so long; 0: never",
+        differs=_NEW,
+    )
+    http2_ping_timeout: float = option(
+        10.0,
+        read=seconds,
+        metavar="TIME",
+        group="Timeouts",
+        help="for its next byte after that; 0: any",
+        differs=_NEW,
+    )
     timeout_graceful_shutdown: float = option(
         25.0,
         read=seconds,
@@ -123,6 +147,14 @@ class Bounds(WebSocketOptions):
         unset="as there are files for",
         group="Limits",
         help="the most connections; further ones wait in the backlog; 0: any number. Unset: 10000 at most",
+        differs=_NEW,
+    )
+    limit_connection_requests: int = option(
+        0,
+        read=whole(0, 2**31 - 1),
+        metavar="NUMBER",
+        group="Limits",
+        help="the most requests of a connection; 0: any number",
         differs=_NEW,
     )
     limit_concurrency: int = option(

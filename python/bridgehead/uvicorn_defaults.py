@@ -30,6 +30,7 @@ UVICORN: Mapping[str, object] = MappingProxyType(
         "timeout_body": 0.0,
         "timeout_write": 0.0,
         "timeout_keep_alive": 5.0,
+        "connection_lifetime": 0.0,
         "timeout_graceful_shutdown": LONGEST_SECONDS,
         "drain_delay": 0.0,
         "timeout_lifespan_startup": LONGEST_SECONDS,

@@ -142,6 +142,14 @@ def test_a_stop_lets_streams_finish_and_waits_for_no_client_that_is_silent() -> 
         server.wait_line('"GET /until-shutdown HTTP/2" 200 OK', stream="stdout")
 
 
+def test_a_client_that_waits_and_answers_no_ping_is_given_up(loop: str) -> None:
+    pings = ("--http2-ping-interval", "50ms", "--http2-ping-timeout", "50ms")
+    with Server("asgi_app:app", "--loop", loop, *pings) as server, Http2Client(server.port) as client:
+        name = next(names)
+        client.begin(f"/await-disconnect?name={name}&start=no")
+        assert [message["type"] for message in server.note(name)] == ["http.disconnect"] * 2
+
+
 def test_http2_can_be_switched_off() -> None:
     with Server("asgi_app:app", "--no-http2") as server, server.connect() as client:
         client.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")

@@ -22,6 +22,8 @@ AS_THEY_ARE = {
     *("ws_idle_timeout", "ws_lifetime", "log_format", "access_log_format"),
     *("timeout_request", "cancel_on_disconnect"),
     "timeout_queue",  # for a queue that there is not
+    *("http2_ping_interval", "http2_ping_timeout"),  # of HTTP/2, which is off
+    "limit_connection_requests",
 }
 
 

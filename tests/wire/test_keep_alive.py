@@ -227,3 +227,12 @@ def test_no_keep_alive_time_still_leaves_time_for_a_first_request() -> None:
         assert server.ask("/hello").status == 200
         client.send(b"Host: test\r\n\r\n")
         assert client.read_response().status == 200
+
+
+def test_a_connection_ends_with_an_answer_once_it_has_had_its_requests_or_its_time() -> None:
+    # A millionth of a second: it is over when the first answer is.
+    for option in (("--limit-connection-requests", "2"), ("--connection-lifetime", "0.000001")):
+        with Server("wire_app:app", *option) as server, server.connect() as client:
+            assert not client.ask("/hello").closes
+            assert client.ask("/hello").closes
+            client.assert_closed()

@@ -85,9 +85,18 @@ pub enum Connections {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Http2 {
     /// By who begins with its preface.
-    Spoken,
+    Spoken(Pings),
     /// It is not.
     Off,
+}
+
+/// How a client is asked whether it is there; `None` is never.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pings {
+    /// So long after it said something last, while it waits for an answer.
+    pub interval: Option<Duration>,
+    /// For a sign of life after that.
+    pub timeout: Option<Duration>,
 }
 
 /// What a client may cost; `None` is anything.
@@ -99,6 +108,8 @@ pub struct Limits {
     pub head_time: Option<Duration>,
     /// How many connections there may be.
     pub connections: Option<usize>,
+    /// What one of them may last.
+    pub lifetimes: Lifetimes,
     /// How large a head may be.
     pub head: HeadLimits,
     /// How large a body may be, in bytes.
@@ -113,6 +124,15 @@ pub struct Limits {
     pub departures: Departures,
     /// How many requests may be with the application, and how others wait.
     pub admission: AdmissionLimits,
+}
+
+/// What a connection may last, before an answer is its last.
+#[derive(Clone, Copy, Debug)]
+pub struct Lifetimes {
+    /// From its beginning, a tenth more or less.
+    pub time: Option<Duration>,
+    /// Requests that it may carry.
+    pub requests: Option<u64>,
 }
 
 /// What becomes of a request whose client has gone before its answer was complete.

@@ -117,7 +117,7 @@ async fn serve_awake(line: &Arc<Line>, worker: &Arc<Worker>) -> Part {
                 line.record_refusal(ended);
                 return Part::Left(Left::Ended);
             }
-            Event::Refused(Refusal::Preface) if line.config.http2 == Http2::Spoken => {
+            Event::Refused(Refusal::Preface) if line.config.http2 != Http2::Off => {
                 return Part::Left(Left::Http2(line.inspector.preface()));
             }
             Event::Refused(refusal) => {
@@ -181,7 +181,7 @@ impl Line {
                     Poll::Ready(Event::Closing)
                 }
                 Poll::Ready(After::KeepAlive) => {
-                    *phase = Phase::Idle(Instant::now());
+                    *phase = self.rest();
                     // The timer is looked at in the next round, which this asks for.
                     cx.waker().wake_by_ref();
                     Poll::Pending
@@ -221,7 +221,7 @@ impl Line {
                 *phase = Phase::Head(Instant::now())
             }
             (Standing::InBody, Phase::Idle(_)) => *phase = Phase::Rest,
-            (Standing::Between, Phase::Rest) => *phase = Phase::Idle(Instant::now()),
+            (Standing::Between, Phase::Rest) => *phase = self.rest(),
             _ => {}
         }
         let config = &self.config;

@@ -7,8 +7,8 @@
 //! |---|---|
 //! | idle for the keep-alive time, or without a first request | GOAWAY |
 //! | a head takes too long, a flood | GOAWAY, "enhance your calm" |
-//! | a client that reads too slowly | a reset |
-//! | the worker drains, or an application asks for it | GOAWAY twice, and its last stream |
+//! | a client that reads too slowly, or does not answer a ping | a reset |
+//! | the worker drains, an application asks for it, it has had its time or its requests | GOAWAY twice, and its last stream |
 //!
 //! Invariant: a connection has one timer, and whatever is asked of `h2`, its end has a deadline.
 
@@ -26,9 +26,10 @@ use tokio::sync::watch;
 
 use crate::accept::Worker;
 use crate::admission::{Admission, AdmissionLimits};
-use crate::config::Config;
+use crate::config::{Config, Http2, Pings};
 use crate::farewell;
 use crate::line::Line;
+use crate::pulse::{Beat, Pulse};
 use crate::refusal::Refusal;
 use crate::shutdown::{Stage, Watch};
 use crate::tally::Hardship;
@@ -90,6 +91,8 @@ enum Event {
     Over,
     /// The client reads too slowly.
     Stalled,
+    /// It has said nothing for long, or not what it was asked.
+    Silent,
 }
 
 /// Why a connection is closed.
@@ -97,7 +100,7 @@ enum Event {
 enum Leave {
     /// It has been idle.
     Idle,
-    /// An answer asked for it.
+    /// An answer asked for it, or it has lasted long enough.
     Asked,
     Flood,
     SlowHead,
@@ -119,10 +122,23 @@ pub(crate) async fn run(line: Arc<Line>, worker: Arc<Worker>, ahead: Bytes) {
     let wire = Wire::new(Arc::clone(&line.socket), ahead, traffic.clone());
     let mut watch = worker.watch.clone();
     let mut timer = pin!(worker.executor.sleep(line.config.keep_alive));
-    let Some(connection) = shake_hands(wire, &line.config, &mut watch, timer.as_mut()).await else { return };
+    let Some(mut connection) = shake_hands(wire, &line.config, &mut watch, timer.as_mut()).await else {
+        return;
+    };
     let (alive, _) = watch::channel(());
-    let session =
-        Session { line, worker, traffic, admission: Admission::new(RUNNING), alive, ending: Ending::No };
+    let pings = match line.config.http2 {
+        Http2::Spoken(pings) => pings,
+        Http2::Off => Pings { interval: None, timeout: None },
+    };
+    let session = Session {
+        line,
+        worker,
+        traffic,
+        admission: Admission::new(RUNNING),
+        alive,
+        pulse: Pulse::new(pings, connection.ping_pong()),
+        ending: Ending::No,
+    };
     session.serve(connection, watch, timer).await;
 }
 
@@ -173,6 +189,7 @@ struct Session {
     admission: Admission,
     /// Dropped with the connection, which its streams hear of.
     alive: watch::Sender<()>,
+    pulse: Pulse,
     ending: Ending,
 }
 
@@ -185,6 +202,9 @@ impl Session {
                 accepted = poll_fn(|cx| connection.poll_accept(cx)) => match accepted {
                     Some(Ok((request, respond))) => {
                         self.spawn(request, respond);
+                        if self.line.lifetime().count() {
+                            self.leave_gracefully(&mut connection);
+                        }
                         continue;
                     }
                     Some(Err(error)) => Event::Failed(error),
@@ -202,6 +222,11 @@ impl Session {
                 Event::Leave(leave) => self.leave(leave, &mut connection),
                 Event::Stalled => {
                     self.worker.config.tally.met(Hardship::SlowReader);
+                    return self.line.socket.close_will_reset();
+                }
+                Event::Silent => {
+                    self.worker.config.tally.met(Hardship::NoPong);
+                    self.complain("the client has not answered a ping");
                     return self.line.socket.close_will_reset();
                 }
                 Event::Failed(error) => {
@@ -264,7 +289,7 @@ impl Session {
         self.line.tell_refusal(&self.line.peer, || reason.to_owned(), None);
     }
 
-    fn poll_event(&self, mut timer: Pin<&mut Sleep>, cx: &mut Context<'_>) -> Poll<Event> {
+    fn poll_event(&mut self, mut timer: Pin<&mut Sleep>, cx: &mut Context<'_>) -> Poll<Event> {
         let look = self.traffic.look(cx);
         match self.ending {
             Ending::Abrupt(_) => {}
@@ -275,7 +300,12 @@ impl Session {
         loop {
             let (deadline, event) = ready!(self.poll_first(&look));
             ready!(poll_deadline(timer.as_mut(), Some(deadline), cx));
-            if !matches!(event, Event::Stalled) || self.line.socket.is_stalled(self.line.config.unconfirmed) {
+            let waits_on = match event {
+                Event::Stalled => !self.line.socket.is_stalled(self.line.config.unconfirmed),
+                Event::Silent => self.pulse.beat(look.heard, cx) == Beat::Asks,
+                _ => false,
+            };
+            if !waits_on {
                 return Poll::Ready(event);
             }
         }
@@ -287,6 +317,8 @@ impl Session {
             (self.ends_at(look), Event::Over),
             (self.line.socket.looked_at(), Event::Stalled),
             (self.idles_until(look), Event::Leave(Leave::Idle)),
+            (self.lasts_until(), Event::Leave(Leave::Asked)),
+            (self.silent_until(look), Event::Silent),
             (self.heads_until(look), Event::Leave(Leave::SlowHead)),
         ];
         let timed = waits.into_iter().filter_map(|(at, event)| Some((at?, event)));
@@ -307,6 +339,17 @@ impl Session {
         let patience = if look.begun { None } else { config.bounds.first_byte };
         let since = look.idle_since.filter(|_| self.ending == Ending::No)?;
         Some(since + patience.unwrap_or_else(|| self.worker.crowd.keep_alive(config.keep_alive)))
+    }
+
+    /// When it has had its time: what runs is finished, and the client begins another.
+    fn lasts_until(&self) -> Option<Instant> {
+        self.line.lifetime().until().filter(|_| self.ending == Ending::No)
+    }
+
+    /// While something runs. One that bytes wait for is looked at by itself.
+    fn silent_until(&self, look: &Look) -> Option<Instant> {
+        let waits = look.idle_since.is_none() && !matches!(self.ending, Ending::Abrupt(_));
+        if waits && !self.line.socket.is_held_up() { self.pulse.next(look.heard) } else { None }
     }
 
     fn heads_until(&self, look: &Look) -> Option<Instant> {

@@ -42,6 +42,7 @@ mod http2;
 mod http_date;
 mod inspected;
 mod inspector;
+mod lifetime;
 mod line;
 mod listen;
 mod log_pipe;
@@ -51,6 +52,7 @@ mod overseer;
 mod pace;
 mod partial;
 mod peer;
+mod pulse;
 mod reading;
 mod reclaim;
 mod redirect;
@@ -92,7 +94,8 @@ pub use app::{AccessRecord, App, Arrival, Report, RequestHead, Token, WebSocketR
 pub use app_half::{AppHalf, Kept, Reception, Room};
 pub use board::{Board, Condition};
 pub use config::{
-    Config, Connections, Departures, HeadLimits, Http2, Limits, Refusals, Unconfirmed, WebSockets,
+    Config, Connections, Departures, HeadLimits, Http2, Lifetimes, Limits, Pings, Refusals, Unconfirmed,
+    WebSockets,
 };
 pub use exchange::CHUNKS;
 pub use executor::{Alarm, Executor, POLLS, Round};

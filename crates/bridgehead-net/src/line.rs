@@ -21,6 +21,7 @@ use crate::crowd::Crowd;
 use crate::exchange::After;
 use crate::farewell;
 use crate::inspector::{Inspector, Standing};
+use crate::lifetime::Lifetime;
 use crate::peer::Peer;
 use crate::shutdown::Stage;
 use crate::socket::Socket;
@@ -34,8 +35,9 @@ pub(crate) struct Line {
     // Whether the client gets time to read what it was told last.
     lingers: AtomicBool,
     pub(crate) draining: AtomicBool,
-    // Whether the worker is about to: an answer is then the connection's last.
+    // Whether the worker is about to, or the connection has had its time: an answer is then the connection's last.
     pub(crate) last_call: AtomicBool,
+    lifetime: Lifetime,
     pub(crate) app: Arc<dyn App>,
     pub(crate) config: Arc<Config>,
     crowd: Crowd,
@@ -61,6 +63,7 @@ pub(crate) enum Phase {
 impl Line {
     pub(crate) fn new(mut socket: Socket, peer: Arc<Peer>, worker: &Worker) -> Self {
         socket.set_pace(worker.config.bounds.download);
+        let now = Instant::now();
         Self {
             socket: Arc::new(socket),
             trusted: worker.config.proxies.as_ref().is_some_and(|proxies| proxies.trust(&peer.client)),
@@ -69,10 +72,11 @@ impl Line {
             lingers: AtomicBool::new(false),
             draining: AtomicBool::new(false),
             last_call: AtomicBool::new(worker.watch.is_past(Stage::LastCall)),
+            lifetime: Lifetime::new(worker.config.bounds.lifetimes, now),
             app: Arc::clone(&worker.app),
             config: Arc::clone(&worker.config),
             crowd: worker.crowd.clone(),
-            phase: Mutex::new(Phase::Fresh(Instant::now())),
+            phase: Mutex::new(Phase::Fresh(now)),
             successor: Successor::default(),
         }
     }
@@ -101,7 +105,24 @@ impl Line {
     /// The connection's time belongs to a request from here on.
     pub(crate) fn begin(self: &Arc<Self>, head: &request::Parts) -> Turn {
         *self.phase() = Phase::Busy(None);
+        if self.lifetime.count() {
+            self.last_call.store(true, Ordering::Relaxed);
+        }
         Turn::new(Arc::clone(self), self.peer_of(head), head)
+    }
+
+    /// Nothing is asked from here on.
+    pub(crate) fn rest(&self) -> Phase {
+        let now = Instant::now();
+        if self.lifetime.is_over(now) {
+            self.last_call.store(true, Ordering::Relaxed);
+        }
+        Phase::Idle(now)
+    }
+
+    /// When the connection has had its time, and whether it has with a request that has come.
+    pub(crate) fn lifetime(&self) -> &Lifetime {
+        &self.lifetime
     }
 
     /// A request of HTTP/2, which shares the connection with others.

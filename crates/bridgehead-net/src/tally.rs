@@ -27,6 +27,8 @@ pub(crate) enum Hardship {
     SlowReader,
     /// hyper could not read its head.
     UnreadableHead,
+    /// It has not answered a ping of HTTP/2.
+    NoPong,
     /// Its frames of HTTP/2 are not in order.
     BadFrames,
     /// They are too many.
@@ -40,10 +42,11 @@ pub(crate) enum Hardship {
 }
 
 impl Hardship {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Silence,
         Self::SlowReader,
         Self::UnreadableHead,
+        Self::NoPong,
         Self::BadFrames,
         Self::Flood,
         Self::NoHandshake,
@@ -56,6 +59,7 @@ impl Hardship {
             Self::Silence => "silence",
             Self::SlowReader => "slow_reader",
             Self::UnreadableHead => "unreadable_head",
+            Self::NoPong => "no_pong",
             Self::BadFrames => "bad_frames",
             Self::Flood => "flood",
             Self::NoHandshake => "no_handshake",

@@ -25,6 +25,8 @@ struct State {
     running: usize,
     /// Whether a request has come.
     begun: bool,
+    /// When the client sent something last.
+    heard: Instant,
     /// Since when no stream runs.
     idle_since: Instant,
     /// Since when a head is on its way.
@@ -43,6 +45,8 @@ pub(crate) struct Look {
     pub(crate) flooded: bool,
     /// An application wants the connection closed.
     pub(crate) closes: bool,
+    /// When the client sent something last.
+    pub(crate) heard: Instant,
     /// Since when nothing runs, if nothing does.
     pub(crate) idle_since: Option<Instant>,
     /// Whether a request has come.
@@ -57,6 +61,7 @@ impl Traffic {
         Self(Arc::new(Mutex::new(State {
             running: 0,
             begun: false,
+            heard: now,
             idle_since: now,
             head_since: None,
             meter: Meter::new(now),
@@ -85,6 +90,7 @@ impl Traffic {
         Look {
             flooded: state.flooded,
             closes: state.closes,
+            heard: state.heard,
             idle_since: (state.running == 0).then_some(state.idle_since),
             begun: state.begun,
             head_since: state.head_since,
@@ -179,6 +185,7 @@ impl AsyncRead for Wire {
         }
         let now = Instant::now();
         let mut state = this.traffic.lock();
+        state.heard = now;
         let admitted = state.meter.admit(&buffer.filled()[before..], now);
         if !state.meter.is_in_head() {
             state.head_since = None;

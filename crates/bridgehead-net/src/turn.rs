@@ -4,7 +4,6 @@
 //! them itself.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use http::request;
 
@@ -113,7 +112,7 @@ impl Turn {
 impl Drop for Turn {
     fn drop(&mut self) {
         let after = match std::mem::replace(&mut self.next, Next::Idle) {
-            Next::Idle => Some(Phase::Idle(Instant::now())),
+            Next::Idle => Some(self.line.rest()),
             Next::Encore(encore) => Some(Phase::Encore(encore)),
             Next::Closing => Some(Phase::Closing),
             Next::Others => None,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bridgehead_net::{AdmissionLimits, Departures, HeadLimits, Limits, PaceLimits};
+use bridgehead_net::{AdmissionLimits, Departures, HeadLimits, Http2, Lifetimes, Limits, PaceLimits, Pings};
 use pyo3::prelude::*;
 
 /// `bridgehead.bounds.Bounds`. Times are in seconds; 0 is none where a bound may be left out.
@@ -22,6 +22,10 @@ pub(crate) struct Bounds {
     timeout_queue: f64,
     timeout_request: f64,
     cancel_on_disconnect: bool,
+    connection_lifetime: f64,
+    limit_connection_requests: u64,
+    http2_ping_interval: f64,
+    http2_ping_timeout: f64,
 }
 
 impl Bounds {
@@ -30,12 +34,22 @@ impl Bounds {
         self.timeout_request > 0.0 || self.cancel_on_disconnect
     }
 
+    /// How a client of HTTP/2 is asked whether it is there.
+    pub(crate) fn http2(&self) -> PyResult<Http2> {
+        let (interval, timeout) = (time(self.http2_ping_interval)?, time(self.http2_ping_timeout)?);
+        Ok(Http2::Spoken(Pings { interval, timeout }))
+    }
+
     pub(crate) fn read(&self, connections: Option<usize>) -> PyResult<Limits> {
         let rate = (self.min_rate > 0).then(|| u32::try_from(self.min_rate).unwrap_or(u32::MAX));
         Ok(Limits {
             first_byte: time(self.timeout_first_byte)?,
             head_time: time(self.timeout_header)?,
             connections,
+            lifetimes: Lifetimes {
+                time: time(self.connection_lifetime)?,
+                requests: (self.limit_connection_requests > 0).then_some(self.limit_connection_requests),
+            },
             head: HeadLimits {
                 target: self.limit_target,
                 bytes: self.limit_header_bytes,

@@ -309,7 +309,7 @@ fn start(py: Python<'_>, options: &Options, logs: Wiring, sheet: &Sheet) -> PyRe
 fn config(options: &Options, logs: Wiring, sheet: &Sheet) -> PyResult<Config> {
     Ok(Config {
         keep_alive: Duration::try_from_secs_f64(options.keep_alive)?,
-        http2: if options.http2 { Http2::Spoken } else { Http2::Off },
+        http2: if options.http2 { options.bounds.http2()? } else { Http2::Off },
         bounds: options.bounds.read(options.connections)?,
         date_header: options.date_header,
         default_headers: default_headers(&options.default_headers)?,

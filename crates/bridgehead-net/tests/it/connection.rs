@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use bridgehead_asgi::More;
 use bridgehead_net::{Address, Config, Listener, Ownership, Reception, Room};
@@ -268,4 +269,34 @@ fn what_is_no_stream_socket_is_no_listener() {
     assert!(Listener::new(OwnedFd::from(file), Ownership::Ours).is_err());
     assert!(Listener::new(OwnedFd::from(datagrams), Ownership::Ours).is_err());
     assert!(Listener::new(OwnedFd::from(udp), Ownership::Ours).is_err());
+}
+
+#[tokio::test]
+async fn a_connection_that_has_had_its_time_ends_with_an_answer_and_never_in_between() {
+    let mut config = plain(LONG);
+    // Over before the first request, which is answered as any other.
+    config.bounds.lifetimes.time = Some(Duration::from_nanos(1));
+    let site = Site::open(config);
+    let (mut client, asked) = site.ask(GET).await;
+    assert_eq!(asked.half.finish(head(200, &[]), Bytes::new()), Room::Free);
+    assert_eq!(client.answer().await.header("connection"), None);
+    client.send(GET).await;
+    assert_eq!(site.next().await.half.finish(head(200, &[]), Bytes::new()), Room::Free);
+    assert_eq!(client.answer().await.header("connection"), Some("close"));
+    client.assert_closed().await;
+}
+
+#[tokio::test]
+async fn a_connection_carries_as_many_requests_as_it_may() {
+    let mut config = plain(LONG);
+    config.bounds.lifetimes.requests = Some(3);
+    let site = Site::open(config);
+    let mut client = site.connect().await;
+    client.send(&GET.repeat(4)).await;
+    for closes in [None, None, Some("close")] {
+        assert_eq!(site.next().await.half.finish(head(200, &[]), Bytes::new()), Room::Free);
+        assert_eq!(client.answer().await.header("connection"), closes);
+    }
+    client.assert_closed().await;
+    assert!(site.is_quiet().await);
 }

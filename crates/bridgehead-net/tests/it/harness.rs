@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use bridgehead_asgi::{ResponseHead, ResponseParts};
 use bridgehead_net::{
-    AdmissionLimits, App, Arrival, Config, Connections, Departures, Executor, HeadLimits, Http2, Limits,
-    Listener, Ownership, PaceLimits, Refusals, Signal, Stage, Tally, Token,
+    AdmissionLimits, App, Arrival, Config, Connections, Departures, Executor, HeadLimits, Http2, Lifetimes,
+    Limits, Listener, Ownership, PaceLimits, Pings, Refusals, Signal, Stage, Tally, Token,
 };
 use http::HeaderMap;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -63,6 +63,7 @@ pub(crate) fn plain(keep_alive: Duration) -> Config {
             first_byte: Some(keep_alive),
             head_time: Some(keep_alive),
             connections: None,
+            lifetimes: Lifetimes { time: None, requests: None },
             head: HeadLimits { target: 8 * 1024, bytes: 32 * 1024, fields: 100 },
             body: None,
             upload: PaceLimits::default(),
@@ -71,7 +72,7 @@ pub(crate) fn plain(keep_alive: Duration) -> Config {
             departures: Departures::Told,
             admission: AdmissionLimits { permits: None, queue: 0, patience: None },
         },
-        http2: Http2::Spoken,
+        http2: Http2::Spoken(Pings { interval: None, timeout: None }),
         date_header: false,
         default_headers: Vec::new(),
         access_log: None,

@@ -1,7 +1,7 @@
 //! HTTP/2: requests that share a connection, and what each of them is to the others.
 
 use bridgehead_asgi::More;
-use bridgehead_net::{Arrival, Config, Http2, Reception, Room, Stage};
+use bridgehead_net::{Arrival, Config, Http2, Lifetimes, Pings, Reception, Room, Stage};
 use bytes::Bytes;
 use h2::client::{ResponseFuture, SendRequest};
 use h2::{Reason, RecvStream, SendStream};
@@ -378,6 +378,42 @@ async fn an_idle_connection_is_told_that_it_ends() {
 }
 
 #[tokio::test]
+async fn a_connection_that_has_had_its_time_or_its_requests_finishes_what_runs() {
+    for (time, requests) in [(Some(SHORT), None), (None, Some(1))] {
+        let mut config = plain(LONG);
+        config.bounds.lifetimes = Lifetimes { time, requests };
+        let site = Site::open(config);
+        let mut visitor = Visitor::of(&site).await;
+        let asked = visitor.get().await;
+        let arrival = site.next().await;
+        let goodbye = tokio::spawn(visitor.end());
+        assert_eq!(arrival.half.start(head(200, &[])), Room::Free);
+        arrival.half.push_out();
+        let mut body = asked.answered().await.into_body();
+        assert_eq!(arrival.half.write(Bytes::from("late"), More::Ends), Room::Free);
+        assert_eq!(read(&mut body).await.expect("a body"), b"late");
+        assert_eq!(within(goodbye).await.expect("no panic"), None);
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_is_silent_while_it_waits_is_asked_whether_it_is_there_and_given_up() {
+    let pings = Pings { interval: Some(SHORT), timeout: Some(SHORT) };
+    let site = Site::open(Config { http2: Http2::Spoken(pings), ..plain(LONG) });
+    let mut client = site.connect().await;
+    client.send(&[BEGIN, &get(1)].concat()).await;
+    let silent = site.next().await;
+    let token = site.token();
+    while silent.half.receive(token) != Reception::Gone {
+        if silent.half.watch(token) == Reception::Nothing {
+            site.told(token).await;
+        }
+    }
+    let (said, _) = client.rest().await;
+    assert!(said.windows(4).any(|bytes| bytes == [8, PING, 0, 0]), "nobody was asked");
+}
+
+#[tokio::test]
 async fn streams_that_run_are_finished_when_the_worker_drains() {
     let site = Site::open(plain(LONG));
     let mut visitor = Visitor::of(&site).await;
@@ -427,6 +463,8 @@ const BEGIN: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
 /// A GOAWAY that asks for calm begins so, but for its last stream and the reason.
 const GOAWAY: u8 = 7;
+
+const PING: u8 = 6;
 
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).expect("a length").to_be_bytes();
