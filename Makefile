@@ -143,6 +143,10 @@ load-soak: build ## ten minutes of load: memory, descriptors, tasks and p99 stay
 drain: build ## restarts under load lose nothing (ARGS='--restarts 20')
 	$(VENV)/bin/python loadtests/drain.py $(ARGS)
 
+.PHONY: docs
+docs: ## build the site of the documents into target/site
+	@read -r version python < <(.ci/pythons); .ci/docs "$$python"
+
 .PHONY: settings
 settings: build ## write docs/settings.md from python/bridgehead/config.py
 	@mkdir -p target
