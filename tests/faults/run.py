@@ -23,8 +23,10 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(TESTS), str(TESTS / "differential")]
 
+import http2_attacks  # noqa: E402
 import test_obfuscations  # noqa: E402
-from attacks import ATTACKS, Spent  # noqa: E402
+from attacks import ATTACKS as PLAIN  # noqa: E402
+from attacks import Spent  # noqa: E402
 from corpus import PATHS, Corpus, all_cuts, serving, whole  # noqa: E402
 from harness import Server  # noqa: E402
 from judges import JUDGES  # noqa: E402
@@ -35,6 +37,7 @@ from test_differential import compare  # noqa: E402
 
 from bridgehead.testing import Canary, Folder, Outcome  # noqa: E402
 
+ATTACKS = {**PLAIN, **http2_attacks.ATTACKS}
 # Times that an attack can wait for.
 SHORT = ["--timeout-first-byte", "2s", "--timeout-header", "2s", "--timeout-write", "2s"]
 OPTIONS = {"ends_of_idle_connections": ["--timeout-keep-alive", "50ms"]}
@@ -51,9 +54,13 @@ SCALE = {
     "ends_of_idle_connections": 500,
     "new_connections": 2000,
     "pipelines": 5,
+    "streams_broken_off": 4,
+    "packed_heads": 20,
+    "pinned_streams": 4,
+    "windows_of_a_byte": 4,
 }
-# What a connection is granted by its limits (docs/limits.md): 64 KiB of an answer that nobody reads.
-GRANTED = {"clients_that_never_read": 64 * 1024}
+# What a connection is granted by its limits (docs/limits.md): 64 KiB of each answer that nobody reads.
+GRANTED = {"clients_that_never_read": 64 * 1024, "pinned_streams": 100 * 64 * 1024}
 # The packets that open and close a connection, and the headers of each that carries something.
 HANDSHAKE, PACKET = 3 * 60, 40
 WORST = 100.0

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from table import bugs, exists, rows
 
-# What one process can show: framing, limits, slow clients, ASGI, WebSockets, stops, exhaustion, memory.
+# What one process can show: framing, limits, slow clients, HTTP/2, TLS, ASGI, WebSockets, stops, memory.
 RANGES = [
     (1, 34),
-    (36, 50),
-    (71, 71),
-    (73, 104),
+    (36, 104),
     (108, 113),
     (116, 116),
     (119, 119),

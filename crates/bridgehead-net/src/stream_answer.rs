@@ -22,6 +22,10 @@ use crate::turn::Turn;
 /// The largest frame that is written: what a client takes that has not said otherwise.
 const FRAME: usize = 16 * 1024;
 
+/// A part of a piece that a window cut off earns its client nothing if it is smaller: windows that are opened byte by byte
+/// would be paid for by the bytes that they let out.
+const FAIR: usize = 1024;
+
 /// An answer whose head has left.
 pub(crate) struct Writing<'a> {
     stream: &'a Stream,
@@ -98,7 +102,7 @@ impl<'a> Writing<'a> {
             let part = piece.split_to(granted);
             self.turn.wrote(granted);
             self.pace.progress(granted);
-            self.stream.running.sent(1 + granted / FRAME);
+            self.stream.running.sent(granted / FRAME + usize::from(piece.is_empty() || granted >= FAIR));
             self.send.send_data(part, ends && piece.is_empty()).map_err(|_| Left)?;
         }
         Ok(())

@@ -1,0 +1,120 @@
+"""Clients of HTTP/2 that mean harm: as `attacks`, in raw frames.
+
+Not a judge of costs (`run.py` is), but of what came: what is due is asserted here.
+Invariant: every wait has a deadline, and what is waited for is what the server does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from attacks import PATIENCE, Spent, begun, settle
+from harness import Server, frames
+from harness.frames import CALM, DATA, ENDS_HEAD, ENDS_STREAM, HEADERS, FrameClient, frame
+
+# Waits for a second, and then ends by itself.
+SLOW = "/events?quiet=1"
+START = frames.head([(":method", "GET"), (":scheme", "http"), (":authority", "test"), (":path", "/echo")])
+# An entry of 4 KiB, or of a name alone, in the table of names and values; then a byte that is it, once more.
+LARGE = b"\x40\x01a\x7f\xe1\x1e" + b"v" * 4000
+EMPTY = b"\x40\x01a\x00"
+AGAIN = b"\xbe"
+# A client's settings: the window that each of its streams begins with.
+FIRST_WINDOW = 4
+# Streams that a connection may break off at once, and what comes before it is heard.
+MOST_STREAMS = 250
+
+
+def ids(count: int, first: int = 1) -> range:
+    return range(first, first + 2 * count, 2)
+
+
+def head_of(stream: int, *pieces: bytes) -> bytes:
+    """A head in so many frames, with which its stream ends."""
+    kinds = [HEADERS] + [frames.CONTINUATION] * (len(pieces) - 1)
+    flags = [ENDS_STREAM] + [0] * (len(pieces) - 1)
+    flags[-1] |= ENDS_HEAD
+    return b"".join(map(frame, kinds, flags, [stream] * len(pieces), pieces))
+
+
+def sliced(block: bytes, size: int = 16_384) -> list[bytes]:
+    return [block[at : at + size] for at in range(0, len(block), size)]
+
+
+def streams_broken_off(server: Server, count: int) -> Spent:
+    """Each connection asks 5,000 times, and breaks off each time at once."""
+    spent, before = Spent(), begun(server)
+    for _ in range(count):
+        with server.connect(timeout=PATIENCE) as socket:
+            client = FrameClient(socket)
+            sent = client.flood(b"".join(frames.asks(each, SLOW) + frames.reset(each) for each in ids(5000)))
+            spent.connections, spent.sent, spent.writes = (
+                spent.connections + 1,
+                spent.sent + sent,
+                spent.writes + 1,
+            )
+            assert client.goodbye() == CALM
+    spent.requests = begun(server) - before
+    assert spent.requests <= count * MOST_STREAMS, spent
+    settle(server)
+    return spent
+
+
+def packed_heads(server: Server, count: int, entry: bytes = LARGE, times: int = 16_000) -> Spent:
+    """Heads of which each byte stands for 4 KiB, on 20 streams of each connection."""
+    spent, before = Spent(), begun(server)
+    data = b"".join(head_of(each, *sliced(START + entry + AGAIN * times)) for each in ids(20))
+    for _ in range(count):
+        with server.connect(timeout=PATIENCE) as socket:
+            client = FrameClient(socket)
+            spent.connections, spent.sent = spent.connections + 1, spent.sent + client.flood(data)
+            spent.writes += 1 + len(data) // 16_384
+            assert set(client.answers(20).values()) <= {"431"}
+    assert begun(server) == before, "a head that is too large has reached the application"
+    return spent
+
+
+def pinned_streams(server: Server, count: int) -> Spent:
+    """A hundred streams of each connection, each of many headers, for answers that have no room."""
+    spent = Spent()
+    start = frames.head([(":method", "GET"), (":scheme", "http"), (":authority", "test")])
+    block = start + frames.head([(":path", "/stream?n=1048576")]) + EMPTY + AGAIN * 90
+    for _ in range(count):
+        with server.connect(timeout=PATIENCE) as socket:
+            client = FrameClient(socket, (FIRST_WINDOW, 0))
+            sent = client.flood(b"".join(head_of(each, block) for each in ids(100)))
+            spent.connections, spent.sent, spent.writes = (
+                spent.connections + 1,
+                spent.sent + sent,
+                spent.writes + 2,
+            )
+            broken = {client.until(frames.RESET).stream for _ in range(100)}
+            assert len(broken) == 100
+    settle(server)
+    return spent
+
+
+def windows_of_a_byte(server: Server, count: int) -> Spent:
+    """A megabyte that is taken byte by byte."""
+    spent = Spent()
+    for _ in range(count):
+        with server.connect(timeout=PATIENCE) as socket:
+            client = FrameClient(socket, (FIRST_WINDOW, 0))
+            more, came = frames.window(1, 1), 0
+            socket.send(frames.asks(1, "/stream?n=1048576") + more)
+            spent.connections += 1
+            for each in client.frames():
+                if each.kind == frames.GOAWAY:
+                    assert each.code == CALM
+                    break
+                came += each.kind == DATA
+                spent.sent, spent.writes = spent.sent + len(more), spent.writes + 1
+                socket.try_send(more)
+            assert came < 1500, came
+    return spent
+
+
+ATTACKS: dict[str, Callable[[Server, int], Spent]] = {
+    attack.__name__: attack
+    for attack in (streams_broken_off, packed_heads, pinned_streams, windows_of_a_byte)
+}
