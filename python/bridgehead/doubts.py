@@ -7,6 +7,7 @@ Invariant: nothing is changed here; what is warned of is served as it was set.
 
 from collections.abc import Iterator
 
+from bridgehead.config import OPTIONS
 from bridgehead.forwarded import misread
 from bridgehead.patience import longest_delay
 from bridgehead.sources import Resolved
@@ -56,10 +57,15 @@ def _delayed_too_long(settings: Resolved) -> Iterator[str]:
 
 def _without_tls(settings: Resolved) -> Iterator[str]:
     """What would be an error if it asked for more than TLS itself does is one (`certificates.py`)."""
-    if not settings.config.is_ssl:
-        for name in _TLS:
-            if name in settings.origins:
-                yield f"{settings.origins[name].source} does nothing without --ssl-certfile."
+    if settings.config.is_ssl:
+        return
+    defaults = {option.name: option.default for option in OPTIONS}
+    for name in _TLS:
+        if (given := settings.origins.get(name)) is None:
+            continue
+        # A file that says what goes without saying, as a printed one does, means nothing by it.
+        if given.source.startswith("--") or getattr(settings.config, name) != defaults[name]:
+            yield f"{given.source} does nothing without --ssl-certfile."
 
 
 def _without_reload(settings: Resolved) -> Iterator[str]:

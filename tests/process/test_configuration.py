@@ -418,6 +418,16 @@ def test_the_printed_file_makes_the_same_configuration_from_anywhere(
     assert len(second.config.addresses()) == len(first.config.addresses())
 
 
+def test_a_printed_file_is_read_without_a_warning_and_what_it_changes_is_warned_of() -> None:
+    Path("printed.toml").write_text(as_file(settings("main:app")), encoding="utf-8")
+    assert not list(settings("--config printed.toml").doubts())
+    Path("changed.toml").write_text('ssl-min-version = "1.3"', encoding="utf-8")
+    told = ["changed.toml, line 1: ssl-min-version does nothing without --ssl-certfile."]
+    assert list(settings("--config changed.toml").doubts()) == told
+    told = ["--ssl-min-version does nothing without --ssl-certfile."]
+    assert list(settings("--ssl-min-version 1.2").doubts()) == told
+
+
 def test_the_printed_file_names_every_setting_but_addresses_that_do_not_count() -> None:
     unsaid = {
         "app --port 1": {"bind"},
