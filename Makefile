@@ -122,7 +122,7 @@ wheel: environment ## the optimised wheel (LTO) for the default Python, into dis
 
 .PHONY: bench bench-quick bench-guard bench-environment
 bench: bench-environment ## the yardstick: every peer, every workload, in 25 minutes (ARGS=…), into target/bench.md
-	.venv-peers/bin/python loadtests/compare.py --output target/bench.md $(ARGS)
+	.venv-peers/bin/python loadtests/compare.py --rounds 3 --output target/bench.md $(ARGS)
 
 bench-quick: bench-environment ## two peers, five workloads, in two minutes
 	.venv-peers/bin/python loadtests/compare.py --quick --rounds 3 --output target/bench-quick.md $(ARGS)

@@ -1,4 +1,4 @@
-"""The Python call alone: `python alone.py APP CONCURRENCY PATH BODY` prints what one costs, in µs of a core.
+"""The Python call alone, in µs of a core: `python alone.py APP CONCURRENCY PATH BODY SPEAKS` prints it.
 
 Not a server: the application is called in a loop, with a `receive` and a `send` that do nothing. What a
 server costs is what is left of its figure.
@@ -29,6 +29,28 @@ def receive_of(body):
         return message
 
     return receive
+
+
+def messages_of(text):
+    """A `receive` that has so many messages as a call of ours has requests, and then no more."""
+    waiting = [{"type": "websocket.disconnect", "code": 1000}]
+    waiting += [{"type": "websocket.receive", "text": text}] * _BATCH
+    waiting.append({"type": "websocket.connect"})
+
+    async def receive():
+        return waiting.pop()
+
+    return receive
+
+
+async def measure_messages(app, scope, text):
+    """Microseconds of a core for each message."""
+    done, before = 0, spent()
+    deadline = asyncio.get_running_loop().time() + SECONDS
+    while asyncio.get_running_loop().time() < deadline:
+        await app(dict(scope), messages_of(text), send)
+        done += _BATCH
+    return (spent() - before) / done * 1e6
 
 
 def scope_of(method, target, content_type):
@@ -85,6 +107,10 @@ def spent():
 if __name__ == "__main__":
     module, _, name = sys.argv[1].partition(":")
     app = getattr(importlib.import_module(module), name)
+    if sys.argv[5] == "ws":
+        scope = {**scope_of("GET", sys.argv[3], b""), "type": "websocket", "scheme": "ws", "subprotocols": []}
+        print(uvloop.run(measure_messages(app, scope, sys.argv[4])))
+        sys.exit()
     sent = sys.argv[4].encode()
     scope = scope_of("POST" if sent else "GET", sys.argv[3], b"application/json")
     print(uvloop.run(measure(app, int(sys.argv[2]), scope, sent)))

@@ -98,6 +98,17 @@ async def echo(scope, receive, send):
     await send({"type": "http.response.body", "body": body})
 
 
+async def messages(scope, receive, send):
+    """Take a WebSocket, and send each message back."""
+    if scope["type"] == "lifespan":
+        await lifespan(receive, send)
+        return
+    await receive()
+    await send({"type": "websocket.accept"})
+    while (message := await receive())["type"] == "websocket.receive":
+        await send({"type": "websocket.send", "text": message["text"]})
+
+
 def sized(size):
     """An application that answers so many bytes."""
     start = {**START, "headers": [(b"content-length", b"%d" % size)]}

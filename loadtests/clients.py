@@ -8,23 +8,30 @@ Invariant: an answer that is not the one that is due is told as wrong, never cou
 import http.client
 import json
 import re
+import ssl
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
-from workloads import Workload
+from workloads import H2, H2C, HTTPS, SCHEMES, WS, Workload
+
+from bridgehead.load import load
 
 FOLDER = Path(__file__).resolve().parent
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0}
-_PIPELINED = 16
 _OURS = """
 import json, sys
 from bridgehead.load import load
 url, connections, seconds, due = sys.argv[1:]
-options = {"connections": int(connections), "duration": float(seconds), "expect_status": [200]}
-report = load(url, keep_alive=False, expect_body=due, **options)
+options = {"connections": int(connections), "duration": float(seconds)}
+if url.startswith("ws"):
+    options["body"] = due  # what is sent is what has to come back
+else:
+    options |= {"keep_alive": False, "expect_status": [200], "expect_body": due}
+report = load(url, **options)
 good = report.requests - report.errors
 print(json.dumps([good, report.rps, report.p50, report.p99, report.errors_by_kind, report.bytes]))
 """
@@ -43,7 +50,13 @@ class Load:
 
 def probe(port: int, path: str, workload: Workload) -> str:
     """What is wrong with one answer; nothing, if it is right."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    if workload.speaks in (H2, H2C, WS):
+        return _probe_by_ours(port, path, workload)
+    if workload.speaks == HTTPS:
+        anybody = ssl._create_unverified_context()
+        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=10, context=anybody)
+    else:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     try:
         method = "POST" if workload.body else "GET"
         headers = {"Content-Type": workload.content_type} if workload.body else {}
@@ -60,9 +73,26 @@ def probe(port: int, path: str, workload: Workload) -> str:
     return "" if body == due else f"{len(body)} bytes, not the {len(due)} that are due"
 
 
+def _probe_by_ours(port: int, path: str, workload: Workload) -> str:
+    """What is wrong with one answer by HTTP/2, or one message."""
+    due = workload.due_at(path).decode()
+    asked: dict[str, Any] = {"body": due} if workload.speaks == WS else {"http": "2", "expect_status": [200]}
+    if workload.speaks != WS:
+        asked["expect_body"] = due
+    report = load(url_of(port, path, workload), requests=1, connections=1, **asked)
+    if report.errors:
+        return ", ".join(report.first_errors.values())
+    return "" if report.bytes == len(due) else f"{report.bytes} bytes, not the {len(due)} that are due"
+
+
+def url_of(port: int, path: str, workload: Workload) -> str:
+    """Where it is asked."""
+    return f"{SCHEMES[workload.speaks]}://127.0.0.1:{port}{path}"
+
+
 def burst(port: int, path: str, workload: Workload, core: int, seconds: int) -> Load:
     """Load for so long."""
-    url = f"http://127.0.0.1:{port}{path}"
+    url = url_of(port, path, workload)
     client = {"wrk": _wrk, "h2load": _h2load, "ours": _ours}[workload.client]
     return client(url, workload, core, seconds, workload.due_at(path))
 
@@ -102,8 +132,9 @@ def _percentile(said: str, which: str) -> float | None:
 
 
 def _h2load(url: str, workload: Workload, core: int, seconds: int, due: bytes) -> Load:
-    command = ["h2load", "--h1", f"--duration={seconds}", f"-c{workload.connections}", f"-m{_PIPELINED}"]
-    said = _run(core, *command, "-t1", url)
+    command = ["h2load", f"--duration={seconds}", f"-c{workload.connections}", f"-m{workload.at_once}", "-t1"]
+    version = [] if workload.speaks in (H2, H2C) else ["--h1"]
+    said = _run(core, *command, *version, url)
     rate = re.search(r"finished in [^,]+, ([\d.]+) req/s", said)
     counts = re.search(r"(\d+) done, (\d+) succeeded", said)
     assert rate is not None, said
@@ -120,14 +151,17 @@ def wrong_of_h2load(said: str, workload: Workload, due: bytes) -> str:
     assert counts is not None, said
     assert statuses is not None, said
     assert data is not None, said
+    spoken = re.search(r"^Application protocol: (\S+)", said, re.M)
+    if workload.speaks in (H2, H2C) and spoken and spoken[1] not in (H2, H2C):
+        return f"{spoken[1]} instead of HTTP/2"
     done, good = int(counts[1]), int(counts[2])
     if done > good:
         return f"{done - good} failed"
-    if int(statuses[1]) != good or any(map(int, statuses.groups()[1:])):
-        return statuses[0]
     # Of what was still on its way at the end, some may have come.
-    least, rest = good * len(due), workload.connections * _PIPELINED * len(due)
-    if not least <= int(data[1]) <= least + rest:
+    rest = workload.connections * workload.at_once
+    if not good <= int(statuses[1]) <= good + rest or any(map(int, statuses.groups()[1:])):
+        return statuses[0]
+    if not good * len(due) <= int(data[1]) <= (good + rest) * len(due):
         return f"{data[1]} bytes for {good} answers of {len(due)}"
     return ""
 

@@ -30,6 +30,7 @@ from servers import (
     Server,
     available,
     nginx,
+    speaks,
     started,
     upstream,
 )
@@ -50,8 +51,8 @@ def main() -> None:
     print(f"Noise before: {noise(cores[0])}.\n", flush=True)
     rows: list[Row] = []
     with upstream(cores[-1]):
-        for app, group in groupby(workloads, key=lambda each: each.app):
-            rows += measured(app, list(group), names, cores, options)
+        for _, group in groupby(workloads, key=lambda each: each.service):
+            rows += measured(list(group), names, cores, options)
             # Whoever interrupts it has what was measured so far.
             keep(options.output, rows)
         extras = special.all_tables(names, cores, options.rounds) if options.special else ""
@@ -103,17 +104,18 @@ def servers_of(options: argparse.Namespace) -> list[str]:
 
 
 def measured(
-    app: str, workloads: list[Workload], names: list[str], cores: list[int], options: argparse.Namespace
+    workloads: list[Workload], names: list[str], cores: list[int], options: argparse.Namespace
 ) -> list[Row]:
-    """The workloads of one application: its servers are started once."""
+    """The workloads of one service: its servers are started once."""
+    app, what = workloads[0].service
     limits = [HYPER] if BARE.exists() else []
     limits += [NGINX] if nginx() and not options.quick and any(each.nginx for each in workloads) else []
     rows = [Row(workload, call_alone(workload, cores[0])) for workload in workloads]
     with ExitStack() as stack:
         servers: list[Server] = []
-        for name in [*names, *limits]:
+        for name in [*filter(lambda name: speaks(name, what), names), *limits]:
             try:
-                servers.append(stack.enter_context(started(name, app, cores[0])))
+                servers.append(stack.enter_context(started(name, app, cores[0], what)))
             except RuntimeError as problem:
                 for row in rows:
                     row.servers[name] = Measured(wrong=str(problem).replace("\n", " ").replace("|", "/"))
@@ -167,7 +169,7 @@ def path_of(name: str, workload: Workload) -> str | None:
 
 def call_alone(workload: Workload, core: int) -> float | None:
     """Microseconds of a core for the application without a server."""
-    words = [workload.app, str(workload.concurrency), workload.path, workload.body.decode()]
+    words = [workload.app, str(workload.concurrency), workload.path, workload.body.decode(), workload.speaks]
     command = ["taskset", "--cpu-list", str(core), sys.executable, str(FOLDER / "alone.py"), *words]
     done = subprocess.run(command, cwd=FOLDER, capture_output=True, text=True, check=False)
     if done.returncode:

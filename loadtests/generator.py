@@ -1,6 +1,6 @@
 """Measures the load generator beside wrk: `python loadtests/generator.py` prints what a request costs each.
 
-Not a test of a server: both ask the same hello of hyper alone (`crates/bridgehead-load/examples/bare.rs`).
+Not a test of a server: both ask the same hello of hyper alone (`crates/bridgehead-load/examples/bare`).
 Invariant: the server keeps core 0, the client core 1, one client runs at a time, and both run in every round.
 
 Needs Linux, `wrk`, `taskset`, and an optimised build: install the wheel of `make wheel`, and build the server

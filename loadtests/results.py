@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from servers import CONTROL, HYPER, NGINX
-from workloads import LATER, Workload
+from workloads import Workload
 
 OURS = "bridgehead"
 ALONE = "the Python call alone"
@@ -90,7 +90,7 @@ def summary(rows: Iterable[Row]) -> str:
     others = ("best peer, µs", "/ peer", "cores of both", "limit, µs", "/ limit", "p99 / peer")
     lines = [f"| {' | '.join([*ours, *others])} |", "|---|---|---|---|---|---|---|---|---|"]
     lines += [_summed(row) for row in rows if OURS in row.good()]
-    return "\n".join([*lines, "", f"Skipped until they exist: {', '.join(LATER)}.", ""])
+    return "\n".join([*lines, ""])
 
 
 def _summed(row: Row) -> str:

@@ -19,6 +19,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from workloads import H2, H2C, HTTP, HTTPS, WS
+
 FOLDER = Path(__file__).resolve().parent
 START_SECONDS = 20.0
 # Of `cargo build --profile bench -p bridgehead-load --example bare`.
@@ -78,6 +80,35 @@ http {{
 """
 
 
+# Everybody's, and so nobody's: of an elliptic curve, as most sites have it.
+_FILES = FOLDER.parent / "tests" / "tls" / "files"
+CERTIFICATE, KEY = _FILES / "server.pem", _FILES / "server.key"
+_UVICORNS = [f"--ssl-certfile={CERTIFICATE}", f"--ssl-keyfile={KEY}"]
+_SHORT = [f"--certfile={CERTIFICATE}", f"--keyfile={KEY}"]
+_GRANIANS = [f"--ssl-certificate={CERTIFICATE}", f"--ssl-keyfile={KEY}"]
+# Who speaks what, and the words that are needed for it. HTTP/1.1 in the clear is everybody's.
+SPEAKERS: dict[str, dict[str, list[str]]] = {
+    HTTPS: {
+        "uvicorn": _UVICORNS,
+        "uvicorn zttp": _UVICORNS,
+        "granian": _GRANIANS,
+        "hypercorn": _SHORT,
+        "gunicorn": _SHORT,
+        "fastpysgi": _SHORT,
+    },
+    H2: {"granian": _GRANIANS, "hypercorn": _SHORT, "gunicorn": [*_SHORT, "--http-protocols=h2,h1"]},
+    H2C: {"granian": [], "hypercorn": []},
+    WS: {name: [] for name in ("uvicorn", "uvicorn zttp", "granian", "hypercorn", "gunicorn", "socketify")},
+}
+
+
+def speaks(name: str, what: str) -> bool:
+    """Whether this server is asked by that."""
+    if what == HTTP or name == HYPER or name.startswith("bridgehead"):
+        return True
+    return name in SPEAKERS[what]
+
+
 @dataclass(slots=True)
 class Server:
     """A running server: the root of its process tree, and where it listens."""
@@ -131,11 +162,11 @@ def packages_of(name: str) -> list[str]:
 
 
 @contextmanager
-def started(name: str, app: str, core: int) -> Iterator[Server]:
+def started(name: str, app: str, core: int, what: str = HTTP) -> Iterator[Server]:
     """A server on one core, stopped by SIGSTOP until it is measured."""
     port = free_port()
     with tempfile.TemporaryDirectory() as folder:
-        command = command_of(name, app, port, Path(folder))
+        command = command_of(name, app, port, Path(folder), what)
         on_core = ["taskset", "--cpu-list", str(core), *command]
         # A file, for nobody reads a pipe meanwhile.
         said = Path(folder) / "stderr"
@@ -150,10 +181,11 @@ def started(name: str, app: str, core: int) -> Iterator[Server]:
             end(server, process)
 
 
-def command_of(name: str, app: str, port: int, folder: Path) -> list[str]:
+def command_of(name: str, app: str, port: int, folder: Path, what: str = HTTP) -> list[str]:
     """What starts it."""
     if name == HYPER:
-        return [str(BARE), str(port)]
+        words = {H2C: ["h2c"], HTTPS: [str(CERTIFICATE), str(KEY)], H2: [str(CERTIFICATE), str(KEY)]}
+        return [str(BARE), str(port), *words.get(what, [])]
     if name == NGINX:
         (folder / "10k").write_bytes(b"x" * 10_240)
         (folder / "1m").write_bytes(b"x" * 1_048_576)
@@ -161,8 +193,12 @@ def command_of(name: str, app: str, port: int, folder: Path) -> list[str]:
         # Its workers have another user's rights when root has started it.
         folder.chmod(0o755)
         return [nginx(), "-e", "stderr", "-p", str(folder), "-c", str(folder / "conf")]
-    words = (COMMANDS | RUNTIMES)[name]
-    return [sys.executable, *(each.format(app=app, port=port) for each in words)]
+    words = [each.format(app=app, port=port) for each in (COMMANDS | RUNTIMES)[name]]
+    if name.startswith("bridgehead"):
+        more = _UVICORNS if what in (HTTPS, H2) else []
+    else:
+        more = SPEAKERS[what][name] if what in SPEAKERS else []
+    return [sys.executable, *words, *more]
 
 
 def nginx() -> str:

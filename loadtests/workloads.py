@@ -8,8 +8,9 @@ Invariant: a workload knows the answer that is due, so that a server that answer
 from dataclasses import dataclass
 
 ITEM = b'{"name": "a cup", "price": 3.5, "tags": ["blue"]}'
-# What there is no row for yet, with what it waits for.
-LATER = ("HTTPS", "HTTP/2", "WebSocket")
+# What a row's servers speak: HTTP/1.1 in the clear and by TLS, HTTP/2 by TLS and in the clear, WebSockets.
+HTTP, HTTPS, H2, H2C, WS = "http", "https", "h2", "h2c", "ws"
+SCHEMES = {HTTP: "http", HTTPS: "https", H2: "https", H2C: "http", WS: "ws"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,21 +20,41 @@ class Workload:
     name: str
     app: str = "apps:hello"
     path: str = "/"
+    speaks: str = HTTP
     connections: int = 64
     due: bytes = b"hello"
     body: bytes = b""  # POST, if there is one
     content_type: str = "text/plain"
     client: str = "wrk"
+    at_once: int = 1  # requests of a connection, by h2load
     limit: str = "/"  # what hyper alone is asked for
     nginx: str | None = None  # what nginx is asked for, if it can
     concurrency: int = 1  # of the Python call alone
     quick: bool = False
+
+    @property
+    def service(self) -> tuple[str, str]:
+        """What its servers are started for: those of one service are started once."""
+        return self.app, self.speaks
 
     def due_at(self, path: str) -> bytes:
         """The body that is due there: hyper alone and nginx are asked for other paths."""
         if path == self.path:
             return self.due
         return {"/": b"hello", "/echo": self.body}.get(path, self.due)
+
+
+def _messages(size: str, length: int) -> Workload:
+    """Texts that are to come back."""
+    return Workload(
+        name=f"WebSocket echo {size}, 16",
+        app="apps:messages",
+        speaks=WS,
+        connections=16,
+        body=b"x" * length,
+        due=b"x" * length,
+        client="ours",
+    )
 
 
 WORKLOADS = (
@@ -43,7 +64,7 @@ WORKLOADS = (
     Workload(name="hello, 256", connections=256, nginx="/"),
     Workload(name="hello, 1024", connections=1024, nginx="/"),
     Workload(name="a connection a request", connections=16, client="ours", nginx="/"),
-    Workload(name="16 pipelined", connections=16, client="h2load", nginx="/"),
+    Workload(name="16 pipelined", connections=16, client="h2load", at_once=16, nginx="/"),
     Workload(name="hello after receive()", app="apps:reads"),
     Workload(
         name="Starlette JSON",
@@ -73,4 +94,9 @@ WORKLOADS = (
     Workload(name="twenty coroutines", app="apps:coroutines"),
     Workload(name="anyio.to_thread", app="apps:threads", concurrency=16),
     Workload(name="upstream round trip", app="apps:asks", concurrency=64),
+    Workload(name="HTTPS, hello, 64", speaks=HTTPS),
+    Workload(name="HTTP/2 by TLS, 16 × 16", speaks=H2, connections=16, client="h2load", at_once=16),
+    Workload(name="HTTP/2 in the clear, 16 × 16", speaks=H2C, connections=16, client="h2load", at_once=16),
+    _messages("64 B", 64),
+    _messages("16 KB", 16_384),
 )

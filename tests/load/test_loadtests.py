@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import shutil
+import signal
 import subprocess
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -39,7 +41,7 @@ def test_restarts_under_load_lose_nothing() -> None:
 def test_a_soak_looks_at_the_server_after_each_slice() -> None:
     done = run("soak.py", "--minutes", "0.1", "--slice", "1", "--rate", "100")
     rows = [line for line in done.stdout.splitlines() if line.startswith("| 0.")]
-    assert len(rows) >= 3, done.stdout + done.stderr
+    assert len(rows) >= 2, done.stdout + done.stderr
     assert all(row.endswith("| 0 |") for row in rows), done.stdout
 
 
@@ -126,6 +128,8 @@ def test_a_burst_of_wrong_answers_is_refused(client: str, answer: tuple[int, str
     [
         ("200 2xx, 0 3xx, 0 4xx, 0 5xx", 1000, ""),
         ("200 2xx, 0 3xx, 0 4xx, 0 5xx", 1010, ""),  # two that were under way at the end
+        ("202 2xx, 0 3xx, 0 4xx, 0 5xx", 1000, ""),  # their heads alone
+        ("999 2xx, 0 3xx, 0 4xx, 0 5xx", 1000, "status codes: 999 2xx, 0 3xx, 0 4xx, 0 5xx"),
         ("200 2xx, 0 3xx, 0 4xx, 0 5xx", 200, "200 bytes for 200 answers of 5"),
         ("200 2xx, 0 3xx, 0 4xx, 0 5xx", 9999, "9999 bytes for 200 answers of 5"),
         ("0 2xx, 200 3xx, 0 4xx, 0 5xx", 1000, "status codes: 0 2xx, 200 3xx, 0 4xx, 0 5xx"),
@@ -135,7 +139,8 @@ def test_what_h2load_counts_is_judged(
     statuses: str, data: int, refusal: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(LOADTESTS)
-    workload = importlib.import_module("workloads").WORKLOADS[0]
+    workloads = importlib.import_module("workloads").WORKLOADS
+    workload = next(each for each in workloads if each.client == "h2load")
     said = (
         "requests: 216 total, 216 started, 200 done, 200 succeeded, 0 failed, 0 errored, 0 timeout\n"
         f"status codes: {statuses}\n"
@@ -143,6 +148,38 @@ def test_what_h2load_counts_is_judged(
     )
     judged = importlib.import_module("clients").wrong_of_h2load(said, workload, b"hello")
     assert judged == refusal
+
+
+def test_h2load_that_was_not_given_http2_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(LOADTESTS)
+    workloads = importlib.import_module("workloads").WORKLOADS
+    judge = importlib.import_module("clients").wrong_of_h2load
+    for spoken, refusal in (("h2", ""), ("h2c", ""), ("http/1.1", "http/1.1 instead of HTTP/2")):
+        said = (
+            f"Application protocol: {spoken}\n"
+            "requests: 200 total, 200 started, 200 done, 200 succeeded, 0 failed, 0 errored, 0 timeout\n"
+            "status codes: 200 2xx, 0 3xx, 0 4xx, 0 5xx\n"
+            "traffic: 25KB (25600) total, 17KB (17408) headers (space savings 0.00%), 1KB (1000) data\n"
+        )
+        asked = next(each for each in workloads if each.speaks == "h2")
+        assert judge(said, asked, b"hello") == refusal
+
+
+@pytest.mark.parametrize("spoken", ["https", "h2", "h2c", "ws"])
+def test_a_row_is_asked_by_what_it_is_named_for(spoken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(LOADTESTS)
+    servers, clients = importlib.import_module("servers"), importlib.import_module("clients")
+    for workload in importlib.import_module("workloads").WORKLOADS:
+        if workload.speaks != spoken:
+            continue
+        with servers.started("bridgehead", workload.app, 0, spoken) as server:
+            server.signal(signal.SIGCONT)
+            assert clients.probe(server.port, workload.path, workload) == ""
+            other = replace(workload, due=b"other")
+            assert spoken == "ws" or clients.probe(server.port, workload.path, other) != ""
+            if workload.client == "ours":
+                came = clients.burst(server.port, workload.path, workload, 0, 1)
+                assert came.answers > 0 == len(came.wrong)
 
 
 @pytest.mark.parametrize(
@@ -164,7 +201,9 @@ def test_the_applications_that_are_measured_answer_what_is_due(
     monkeypatch.syspath_prepend(LOADTESTS)
     workloads = importlib.import_module("workloads").WORKLOADS
     # `asks` wants a server to ask.
-    asked = {(each.app, each.body): each for each in workloads if each.app != "apps:asks"}
+    asked = {
+        (each.app, each.body): each for each in workloads if each.app != "apps:asks" and each.speaks == "http"
+    }
     for app in {each.app for each in asked.values()}:
         server = serve_app(app, cwd=LOADTESTS)
         for each in asked.values():

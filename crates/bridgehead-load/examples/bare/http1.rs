@@ -1,31 +1,32 @@
-//! hyper alone, on one thread: the limit of what a server on hyper can answer, and what load generators are measured
-//! against. `/` is a hello, `/size/10240` so many bytes, `/stream` 100 pieces of 1 KB, `/echo` what was sent.
+//! HTTP/1.1 by hyper: a hello, so many bytes, a stream, an echo; a handshake becomes a WebSocket.
 //!
 //! Not a server for anything else.
 //!
-//! Invariant: `bare PORT` prints its address once it listens; port 0 takes a free one.
+//! Invariant: an answer is written as it is, without a thread or a task of its own.
 
 use std::future::poll_fn;
-use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::sync::OnceLock;
 use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
+use http::header::UPGRADE;
 use http::{HeaderValue, Request, Response};
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpListener;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::websocket;
 
 const LARGEST: usize = 1 << 20;
 const PIECE: usize = 1024;
 static BYTES: OnceLock<Bytes> = OnceLock::new();
 
 /// The same bytes, so often.
-struct Answer {
+pub(crate) struct Answer {
     piece: Bytes,
     left: usize,
     is_declared: bool,
@@ -65,8 +66,19 @@ impl Body for Answer {
     }
 }
 
+/// Answers each request of a connection.
+pub(crate) async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static) {
+    let connection =
+        http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(answer)).with_upgrades();
+    // The errors are clients that left.
+    drop(connection.await);
+}
+
 async fn answer(request: Request<Incoming>) -> Result<Response<Answer>, hyper::Error> {
     let bytes = BYTES.get_or_init(|| vec![b'x'; LARGEST].into());
+    if request.headers().contains_key(UPGRADE) {
+        return Ok(websocket::agree(request, Answer::whole(Bytes::new())));
+    }
     let path = request.uri().path();
     let body = if let Some(size) = path.strip_prefix("/size/") {
         Answer::whole(bytes.slice(..size.parse().unwrap_or(0).min(LARGEST)))
@@ -91,19 +103,4 @@ async fn read(body: Incoming) -> Result<Bytes, hyper::Error> {
         }
     }
     Ok(whole.freeze())
-}
-
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> std::io::Result<()> {
-    let port = std::env::args().nth(1).and_then(|port| port.parse().ok()).unwrap_or(0);
-    let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], port))).await?;
-    #[expect(clippy::print_stdout, reason = "whoever started it reads where it listens")]
-    {
-        println!("{}", listener.local_addr()?);
-    }
-    loop {
-        let (stream, _) = listener.accept().await?;
-        stream.set_nodelay(true)?;
-        tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(stream), service_fn(answer)));
-    }
 }
