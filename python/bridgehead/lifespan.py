@@ -101,6 +101,11 @@ class Lifespan:
         await self._leave()
         self._report_end()
 
+    @property
+    def is_broken(self) -> bool:
+        """Whether the application has said that its shutdown failed."""
+        return self._phase is _Phase.BROKEN
+
     def abandon(self) -> None:
         """End it without its shutdown, where nobody may wait."""
         if self._task is not None:

@@ -37,9 +37,38 @@ LOG_LEVELS: dict[str, int] = {
     "debug": logging.DEBUG,
     "trace": TRACE_LOG_LEVEL,
 }
+# The names that `http`, `ws`, `lifespan` and `loop` may have, with what they stand for.
+HTTP_PROTOCOLS: dict[str, str] = {
+    "auto": "uvicorn.protocols.http.auto:AutoHTTPProtocol",
+    "h11": "uvicorn.protocols.http.h11_impl:H11Protocol",
+    "httptools": "uvicorn.protocols.http.httptools_impl:HttpToolsProtocol",
+}
+WS_PROTOCOLS: dict[str, str | None] = {
+    "auto": "uvicorn.protocols.websockets.auto:AutoWebSocketsProtocol",
+    "none": None,
+    "websockets": "uvicorn.protocols.websockets.websockets_impl:WebSocketProtocol",
+    "websockets-sansio": "uvicorn.protocols.websockets.websockets_sansio_impl:WebSocketsSansIOProtocol",
+    "wsproto": "uvicorn.protocols.websockets.wsproto_impl:WSProtocol",
+}
+LIFESPAN: dict[str, str] = {
+    "auto": "uvicorn.lifespan.on:LifespanOn",
+    "on": "uvicorn.lifespan.on:LifespanOn",
+    "off": "uvicorn.lifespan.off:LifespanOff",
+}
+LOOP_FACTORIES: dict[str, str | None] = {
+    "none": None,
+    "auto": "uvicorn.loops.auto:auto_loop_factory",
+    "asyncio": "uvicorn.loops.asyncio:asyncio_loop_factory",
+    "uvloop": "uvicorn.loops.uvloop:uvloop_loop_factory",
+}
 INTERFACES: list[InterfaceType] = ["auto", "asgi3", "asgi2", "wsgi"]
 SSL_PROTOCOL_VERSION: int = ssl.PROTOCOL_TLS_SERVER
 STARTUP_FAILURE = EXIT_START_FAILED
+
+
+class UvicornDeprecationWarning(UserWarning):
+    """What uvicorn warns of that will go; programs name it in their filters."""
+
 
 _PATHS = ("env_file", "uds", "app_dir", "ssl_keyfile", "ssl_certfile", "ssl_ca_certs")
 
@@ -102,6 +131,10 @@ class Config(server_config.Config):
         """Find the application; uvicorn's `load` in two steps."""
         self.load()
         return self.loaded_app
+
+    def get_loop_factory(self) -> Any:
+        """None for `loop="none"`: the caller's own way of making loops."""
+        return None if self.loop == "none" else super().get_loop_factory()
 
     def setup_event_loop(self) -> None:
         """Gone in uvicorn since 0.36."""

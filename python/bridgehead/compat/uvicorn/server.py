@@ -48,9 +48,9 @@ class _Running(Set[_Busy]):
 class ServerState:
     """What a server has to do. Idle connections are not among them: they hold nobody up."""
 
-    def __init__(self, owner: "Server") -> None:
-        self.connections: Set[Any] = _Running(owner)
-        self.tasks: Set[Any] = _Running(owner)
+    def __init__(self, owner: "Server | None" = None) -> None:
+        self.connections: Set[Any] = set() if owner is None else _Running(owner)
+        self.tasks: Set[Any] = set() if owner is None else _Running(owner)
         self.default_headers: list[tuple[bytes, bytes]] = []
 
 

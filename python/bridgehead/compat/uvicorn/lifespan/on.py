@@ -21,6 +21,7 @@ class LifespanOn(ServerLifespan):
         self.config = config
         self.logger = log.logger()
         self.startup_failed = False
+        self.shutdown_failed = False
         self.should_exit = False
 
     @property
@@ -38,6 +39,12 @@ class LifespanOn(ServerLifespan):
             self.logger.error("Application startup failed. Exiting.")
             self.startup_failed = True
             self.should_exit = True
+
+    async def shutdown(self) -> None:
+        """Run the application's shutdown."""
+        await super().shutdown()
+        self.shutdown_failed = self.is_broken
+        self.should_exit = self.should_exit or self.shutdown_failed
 
     async def receive(self) -> Any:
         """What the application hears next; some replace it."""

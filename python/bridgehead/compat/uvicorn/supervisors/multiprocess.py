@@ -51,16 +51,21 @@ class Process:
 
     def target(self, sockets: list[socket] | None = None) -> None:
         """In the child: answer whoever asks, and serve."""
-        threading.Thread(target=self._answer, daemon=True).start()
+        threading.Thread(target=self.always_pong, daemon=True).start()
         if self.real_target is None:
             self.server.run(sockets)
         else:
             self.real_target(sockets or [])
 
-    def _answer(self) -> None:
+    def pong(self) -> None:
+        """In the child: answer one question, by whether clients are let in."""
+        self.child_conn.recv()
+        self.child_conn.send(self.real_target is not None or self.server.started)
+
+    def always_pong(self) -> None:
+        """In the child: answer whoever asks."""
         while True:
-            self.child_conn.recv()
-            self.child_conn.send(self.real_target is not None or self.server.started)
+            self.pong()
 
     def ping(self, timeout: float = 5) -> bool:
         """Whether it answers within the time."""
