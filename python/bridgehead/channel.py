@@ -17,6 +17,7 @@ from bridgehead.station import Posting
 
 _CHUNK = 65536
 STOP = {"stop": True}
+RETIRE = {"retire": True}  # a stop: somebody else lets clients in from here on
 SHOW = {"show": True}  # where its threads and tasks are
 
 
@@ -68,9 +69,14 @@ class Order:
 class Channel:
     """One of the two ends."""
 
-    def __init__(self, sock: socket.socket) -> None:
+    def __init__(self, sock: socket.socket, *, rest: bytes = b"") -> None:
         self._socket = sock
-        self._rest = b""
+        self._rest = rest
+
+    @property
+    def rest(self) -> bytes:
+        """The beginning of a line whose end has not come yet."""
+        return self._rest
 
     def fileno(self) -> int:
         """What to wait for."""

@@ -89,9 +89,14 @@ def _serve(argv: Sequence[str]) -> int:
         supervisor.run(settings.config, given)  # the same
         return 0
 
-    from bridgehead.command import check, run
+    if line.task is Task.CHECK:
+        from bridgehead.command import check
 
-    return (check if line.task is Task.CHECK else run)(settings.config)
+        return check(settings.config)
+
+    from bridgehead.alone import run
+
+    return run(settings.config, given)  # its successor reads the env file itself
 
 
 def _folder() -> Path:

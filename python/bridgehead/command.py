@@ -23,12 +23,6 @@ from bridgehead.server_config import Config
 from bridgehead.watched import watched
 
 
-def run(settings: options.Config) -> int:
-    """Serve until told to stop; the exit code."""
-    CommandServer(Config.of(settings)).run()
-    return 0
-
-
 def check(settings: options.Config) -> int:
     """Load the application as `run` does, and nothing more; the exit code."""
     config = Config.of(settings)

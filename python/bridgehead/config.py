@@ -1,7 +1,7 @@
 """Every option, once: the command line, the environment, docs/settings.md and Rust all read this.
 
-What a client may cost is in `bounds.py`, TLS in `encryption.py`. Not how an option is read from text
-(`options.py`), nor where the values come from (`sources.py`).
+What a client may cost is in `bounds.py`, TLS in `encryption.py`, how many processes serve in `processes.py`.
+Not how an option is read from text (`options.py`), nor where the values come from (`sources.py`).
 
 Invariant: a `Config` that exists is valid, however it was made or changed.
 """
@@ -15,7 +15,6 @@ from typing import Any
 
 from bridgehead import address, forwarded, levels
 from bridgehead.access_format import read as read_access_format
-from bridgehead.encryption import Encryption
 from bridgehead.errors import StartError
 from bridgehead.forwarded import read as read_trusted
 from bridgehead.log_config import read as read_log_config
@@ -32,7 +31,6 @@ from bridgehead.options import (
     header,
     many,
     maybe,
-    number_or,
     option,
     options_of,
     path,
@@ -40,6 +38,7 @@ from bridgehead.options import (
     text,
     whole,
 )
+from bridgehead.processes import Processes
 from bridgehead.quantities import seconds
 from bridgehead.uvicorn_defaults import heeding
 
@@ -54,7 +53,7 @@ _NEW = "new: uvicorn has no such option"
 
 
 @dataclass(slots=True)
-class Config(Encryption):
+class Config(Processes):
     """How to serve. The attributes are uvicorn's parameter names, and may be assigned; None: the default."""
 
     app: str | Application = option(
@@ -188,15 +187,6 @@ class Config(Encryption):
         metavar="NUMBER",
         group="Address",
         help="connections the kernel keeps waiting; it caps this at net.core.somaxconn",
-    )
-
-    workers: int | str | None = option(
-        1,
-        read=number_or("auto", whole(1, 512)),
-        metavar="NUMBER|auto",
-        also="WEB_CONCURRENCY",
-        group="Processes",
-        help="processes that serve; auto: one for each core that is granted; see docs/workers.md",
     )
 
     proxy_headers: bool = option(

@@ -97,6 +97,11 @@ def last_call(seconds: float) -> None:
     _say("Clients are let in for %g s more, and each answer closes its connection.", seconds)
 
 
+def last_answers(seconds: float) -> None:
+    """Another process lets clients in; those of this one are told."""
+    _say("For %g s at most each answer closes its connection: another process serves from here on.", seconds)
+
+
 def counted(counts: Mapping[str, int]) -> None:
     """What clients were denied from the first to the last, if anything."""
     if counts:

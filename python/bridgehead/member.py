@@ -24,4 +24,6 @@ class Member(Obedient):
         forks.register(station.sockets)
 
     def _patience(self) -> Patience:
+        if self._parent.retires_us:
+            return Patience.of_retiring(self.config)
         return Patience.of(self.config, os.environ)

@@ -13,13 +13,14 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum, auto
-from typing import Protocol
+from typing import Any, Protocol
 
-from bridgehead.channel import SHOW, STOP, Channel, News, Order, Stage, news_of
+from bridgehead.channel import RETIRE, SHOW, STOP, Channel, News, Order, Stage, news_of
 from bridgehead.config import Config
 from bridgehead.errors import EXIT_START_FAILED
+from bridgehead.inherited import Inherited
 from bridgehead.sockets import Bound
 
 SILENCE = 2.0  # seconds within which a child that is stopped has to say something
@@ -30,6 +31,25 @@ class HasFileno(Protocol):
 
     def fileno(self) -> int:
         """Its number."""
+        ...
+
+
+class Process(Protocol):
+    """As much of `subprocess.Popen` as is needed of a child."""
+
+    pid: int
+    returncode: int | None
+
+    def poll(self) -> int | None:
+        """How it ended, if it has."""
+        ...
+
+    def wait(self) -> int:
+        """How it ends."""
+        ...
+
+    def kill(self) -> None:
+        """SIGKILL."""
         ...
 
 
@@ -45,21 +65,45 @@ class State(Enum):
 class Offspring:
     """One child process."""
 
-    def __init__(self, order: Order, inherited: Iterable[HasFileno], environ: Mapping[str, str]) -> None:
+    def __init__(self, order: Order, inherited: Iterable[HasFileno], home: "Home") -> None:
         ours, theirs = socket.socketpair()
-        self._lent, recall = socket.socketpair()
+        lent, recall = socket.socketpair()
         with theirs, recall, _without_interrupts():
-            self._process = subprocess.Popen(
-                [sys.executable, *_interpreter_flags(), "-m", "bridgehead.child", str(theirs.fileno())],
+            process = subprocess.Popen(
+                interpreter("bridgehead.child", str(theirs.fileno())),
                 pass_fds=[theirs.fileno(), recall.fileno(), *(each.fileno() for each in inherited)],
-                env=dict(environ),
+                env=dict(home.environ),
+                cwd=home.folder,
             )
             order = replace(order, recall=recall.fileno())
+        self._hold(process, Channel(ours), lent)
+        self._channel.send(order.written())
+
+    def _hold(self, process: Process, channel: Channel, lent: socket.socket) -> None:
+        self._process, self._channel, self._lent = process, channel, lent
         self.state = State.STARTING
         self.served = False
         self._deadline: float | None = None
-        self._channel = Channel(ours)
-        self._channel.send(order.written())
+
+    def written(self) -> dict[str, Any]:
+        """For another program in this same process, which takes the child over."""
+        numbers = {"channel": self._channel.fileno(), "lent": self._lent.fileno()}
+        return numbers | {
+            "pid": self.pid,
+            "heard": self._channel.rest.hex(),
+            "state": self.state.name,
+            "served": self.served,
+        }
+
+    def take_over(self, written: Mapping[str, Any]) -> None:
+        """What `written` wrote."""
+        channel = Channel(_inherited(written["channel"]), rest=bytes.fromhex(written["heard"]))
+        lent = _inherited(written["lent"]) if written["lent"] >= 0 else socket.socket()
+        self._hold(Inherited(written["pid"]), channel, lent)
+        self.state = State[written["state"]]
+        self.served = written["served"]
+        if self.state is State.STOPPING:
+            self._expect(SILENCE)
 
     @property
     def pid(self) -> int:
@@ -88,11 +132,19 @@ class Offspring:
         """It lets nobody in from here on, whatever its loop does: its network looks, without Python."""
         self._lent.close()
 
+    def retire(self, within: float = SILENCE) -> None:
+        """Tell it to end, since somebody else serves: its clients are told with their next answers."""
+        self.take_back()
+        self._tell_end(RETIRE, within)
+
     def stop(self, within: float = SILENCE) -> None:
         """Tell it to end, once. It has to say something within so many seconds."""
+        self._tell_end(STOP, within)
+
+    def _tell_end(self, word: dict[str, bool], within: float) -> None:
         if self.state in (State.STOPPING, State.GONE):
             return
-        self._channel.send(STOP)
+        self._channel.send(word)
         self.state = State.STOPPING
         self._expect(within)
 
@@ -153,6 +205,25 @@ def lent(config: Config, bound: Iterable[Bound]) -> Config:
         bind=tuple(place for place, as_asked in places if as_asked),
         insecure_bind=tuple(place for place, as_asked in places if not as_asked),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Home:
+    """Where children begin: the environment, and the folder unless it is the current one."""
+
+    environ: Mapping[str, str]
+    folder: str | None = None
+
+
+def interpreter(module: str, *words: str) -> list[str]:
+    """The command that runs a module of ours as this process was run."""
+    return [sys.executable, *_interpreter_flags(), "-m", module, *words]
+
+
+def _inherited(number: int) -> socket.socket:
+    sock = socket.socket(fileno=number)
+    sock.set_inheritable(False)
+    return sock
 
 
 def _interpreter_flags() -> list[str]:

@@ -12,17 +12,21 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bridgehead.channel import SHOW, STOP, Channel, Stage
+from bridgehead.channel import RETIRE, SHOW, STOP, Channel, Stage
 from bridgehead.stacks import show
 
 
 class Parent:
-    """Whoever started this process, and holds its sockets."""
+    """Whoever started this process, and holds its sockets.
+
+    `retires_us`: the stop is no end of the server, since another process serves on these sockets.
+    """
 
     def __init__(self, channel: Channel) -> None:
         self._channel = channel
         self._stop: Callable[[], object] = _die
         self._loop: asyncio.AbstractEventLoop | None = None
+        self.retires_us = False
         os.register_at_fork(after_in_child=channel.close)
 
     def listen(self, said: Sequence[dict[str, Any]]) -> None:
@@ -40,10 +44,11 @@ class Parent:
         self._channel.send({"stage": stage, "within": within})
 
     def _listen(self, said: Sequence[dict[str, Any]] | None) -> None:
-        while said is not None and STOP not in said:
+        while said is not None and STOP not in said and RETIRE not in said:
             if SHOW in said:
                 show(self._loop)
             said = self._channel.receive()
+        self.retires_us = said is not None and RETIRE in said
         self._stop()
 
 

@@ -6,12 +6,13 @@ Invariant: the parts are the whole, which is what `--timeout-graceful-shutdown` 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bridgehead.config import Config
 
 _KUBERNETES = "KUBERNETES_SERVICE_HOST"  # what it tells each of its containers
 _HEARSAY = 5.0  # seconds until all there have heard that this one gets no clients any more
+_LAST_CALL = 5.0  # seconds in which a client that keeps a connection is told with an answer to come again
 _LONGEST_DELAY = 0.5  # of a stop: the rest is for requests, and those who come after them
 _CANCELLING = 2.0  # seconds for `finally` blocks, once requests are cancelled
 _CLOSING = 0.25  # of that time, the share of whoever waits in `send()` once the connections are closed
@@ -31,6 +32,8 @@ class Patience:
     requests: float
     cancelling: float
     lifespan: float
+    lets_in: bool = True
+    """Whether new clients are served during the delay."""
 
     @classmethod
     def of(cls, config: Config, environ: Mapping[str, str]) -> "Patience":
@@ -38,10 +41,19 @@ class Patience:
 
         A delay comes out of the requests' time, and is half of the whole at most.
         """
+        return cls._delayed(config, _delay(config, environ))
+
+    @classmethod
+    def of_retiring(cls, config: Config) -> "Patience":
+        """Another process lets clients in already. Those that are here are served until they have heard."""
+        return replace(cls._delayed(config, _LAST_CALL), lets_in=False)
+
+    @classmethod
+    def _delayed(cls, config: Config, asked: float) -> "Patience":
         whole, lifespan = config.timeout_graceful_shutdown, config.timeout_lifespan_shutdown
         kept = _CANCELLING + lifespan
         served = max(whole - kept, whole * _SHARE)
-        delay = min(_delay(config, environ), longest_delay(config))
+        delay = min(asked, longest_delay(config))
         share = min((max(whole, _LEAST) - served) / kept, 1.0)
         cancelling, lifespan = _CANCELLING * share, lifespan * share
         return cls(delay=delay, requests=served - delay, cancelling=cancelling, lifespan=lifespan)

@@ -22,7 +22,7 @@ from bridgehead.channel import Order
 from bridgehead.config import Config
 from bridgehead.cores import workers
 from bridgehead.errors import StartError
-from bridgehead.offspring import Offspring, lent
+from bridgehead.offspring import Home, Offspring, lent
 from bridgehead.sockets import Bound, bind
 from bridgehead.stand_in import StandIn
 from bridgehead.watched import Watched, watched
@@ -72,7 +72,7 @@ class _Reloader:
         grace = min(_GRACE, config.timeout_graceful_shutdown)
         order = replace(lent(config, bound), reload=False, timeout_graceful_shutdown=grace)
         self._order = Order(config=order, path=sys.path)
-        self._environ = environ
+        self._home = Home(environ=environ)
         self._listeners = listeners
         self._selector = selectors.DefaultSelector()
         self._stand_in = StandIn(self._selector, listeners)
@@ -103,7 +103,7 @@ class _Reloader:
         self._stand_in.end()
         _forget_bytecode(self._changed)
         self._changed.clear()
-        self._child = child = Offspring(self._order, self._listeners, self._environ)
+        self._child = child = Offspring(self._order, self._listeners, self._home)
         self._selector.register(child, selectors.EVENT_READ, lambda: self._hear(child))
 
     def _hear(self, child: Offspring) -> None:

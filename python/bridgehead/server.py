@@ -28,6 +28,7 @@ from bridgehead.sockets import Bound, adopt, bind
 from bridgehead.station import Station
 from bridgehead.taken_signals import Taken
 from bridgehead.task_trial import choose
+from bridgehead.tenure import LOOK, Tenure
 from bridgehead.worker import Place, Worker
 
 HANDLED_SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -61,6 +62,7 @@ class Server:
         self._recall: int | None = None
         self._station: Station | None = None
         self._keeper: Keeper | None = None
+        self._tenure: Tenure | None = None
         self._captured_signals: list[int] = []
         self.should_exit = False
         self.force_exit = False
@@ -171,9 +173,9 @@ class Server:
                 self._close_sockets()
                 return
             tasks = await choose(self.config.task_impl)
-            place = Place(
-                bound=self._bound, recall=self._recall, station=self._station, own=self._own, tasks=tasks
-            )
+            self._tenure = Tenure.of(self.config)
+            station = self._station if self._tenure is None else self._tenure.station
+            place = Place(bound=self._bound, recall=self._recall, station=station, own=self._own, tasks=tasks)
             self._worker = Worker(self.config.loaded_app, self.lifespan, self.config, place)
         groups = [self._bound] if sockets is None else [[each] for each in self._bound]
         self.servers = [Listening(each, self._worker) for each in groups]
@@ -190,14 +192,22 @@ class Server:
         """Until the server is to end."""
         self._begin()
         counter = 0
-        pause = _TICK if self._is_overridden("should_exit", "on_tick") else None
+        pause = LOOK if self._tenure is not None else None
+        pause = _TICK if self._is_overridden("should_exit", "on_tick") else pause
         while True:
             self._changed.clear()
             if await self.on_tick(counter):
                 return
             counter = (counter + 1) % _TICKS
+            if self._tenure is not None and (reason := self._tenure.ended_by()):
+                self._spend(reason)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), pause)
+
+    def _spend(self, reason: str) -> None:
+        """It has served for long enough. Nobody succeeds it: whoever runs it does what comes next."""
+        log.logger().warning("The server [%d] %s: it ends.", os.getpid(), reason)
+        self.should_exit = True
 
     async def on_tick(self, counter: int) -> bool:  # noqa: ARG002 - for who overrides it
         """Whether the server is to end. Called ten times a second when it is overridden."""
@@ -349,6 +359,9 @@ class Server:
             self._worker = None
         if hasattr(self, "lifespan"):
             self.lifespan.abandon()
+        if self._tenure is not None:
+            self._tenure.close()
+            self._tenure = None
         self._close_sockets()
 
     def _close_sockets(self) -> None:

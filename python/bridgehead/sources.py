@@ -21,8 +21,6 @@ CONFIG_VARIABLE = OUR_PREFIX + "CONFIG"
 # What uvicorn takes from the environment besides our options. (A name that neither knows is a mistake.)
 _UVICORN_ONLY = frozenset(
     [
-        "LIMIT_MAX_REQUESTS",
-        "LIMIT_MAX_REQUESTS_JITTER",
         "VERSION",
     ]
 )

@@ -23,6 +23,7 @@ _MOST_HEADERS = 10_000  # what may be asked for
 UVICORN: Mapping[str, object] = MappingProxyType(
     {
         "http2": False,
+        "limit_max_requests_jitter": 0,
         "reload_delay": 0.25,
         "timeout_worker_healthcheck": 5.0,
         "timeout_first_byte": 0.0,

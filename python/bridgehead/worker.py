@@ -162,7 +162,7 @@ class Worker:
         if patience.delay > 0.0:
             self._ending.set()
             self._network.last_call()
-            log.last_call(patience.delay)
+            (log.last_call if patience.lets_in else log.last_answers)(patience.delay)
             await self._requests.is_over(patience.delay, hurries=True)
         self.drain()
         if not await self._requests.is_over(patience.requests, hurries=True):

@@ -1,6 +1,6 @@
 """`python -m in_a_thread TARGET …` is `serve`, with the loop on a thread that is not the main one.
 
-Not another server: what runs is `command.run`, as a program that embeds it would call it. With `OWN_HANDLERS`
+Not another server: what runs is `alone.run`, as a program that embeds it would call it. With `OWN_HANDLERS`
 in the environment the main thread has signal handlers of its own.
 """
 
@@ -13,8 +13,8 @@ import threading
 from lifecycle_app import install, say
 
 from bridgehead import log
+from bridgehead.alone import run
 from bridgehead.cli import read_config
-from bridgehead.command import run
 
 
 def main() -> None:
@@ -23,7 +23,7 @@ def main() -> None:
     if os.environ.get("OWN_HANDLERS"):
         install("main thread's")
     codes: list[int] = []
-    thread = threading.Thread(target=lambda: codes.append(run(config)))
+    thread = threading.Thread(target=lambda: codes.append(run(config, os.environ)))
     thread.start()
     thread.join()
     say(f"joined {codes}")

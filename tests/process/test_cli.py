@@ -115,11 +115,6 @@ def test_flags_that_contradict_each_other_are_refused(words: str, message: str) 
         ),
         ("--workers x", "--workers: 'x' is not a whole number from 1 to 512, nor 'auto'", None),
         (
-            "--limit-max-requests 4",
-            "--limit-max-requests is an option of uvicorn's that is not there yet",
-            "leave it out",
-        ),
-        (
             "--loop uvlop",
             "--loop: 'uvlop' is not one of auto, asyncio, uvloop, none",
             "did you mean `uvloop`?",

@@ -17,6 +17,9 @@ from bridgehead.uvicorn_defaults import UVICORN
 
 # Off by themselves, or with nothing in uvicorn that they could be like.
 AS_THEY_ARE = {
+    "worker_lifetime",
+    "worker_lifetime_jitter",
+    "worker_max_rss",
     *("runtime", "task_impl", "bind", "insecure_bind", "pathsend", "request_id", "reload_poll", "compat"),
     *("redirect_https", "ssl_self_signed", "ssl_min_version", "ssl_crl", "ssl_ciphers"),
     *("ws_idle_timeout", "ws_lifetime", "log_format", "access_log_format"),
@@ -46,7 +49,10 @@ def test_the_defaults_are_those_of_the_uvicorn_that_is_installed() -> None:
     assert checked.pop("timeout_graceful_shutdown") == (LONGEST_SECONDS, None)
     assert checked.pop("limit_concurrency") == (0, None)
     assert {name for name, (here, there) in checked.items() if here != there} == set()
-    assert checked.keys() == {"http2", "reload_delay", "timeout_keep_alive", "timeout_worker_healthcheck"}
+    assert checked.keys() == {
+        *("http2", "limit_max_requests_jitter", "reload_delay"),
+        *("timeout_keep_alive", "timeout_worker_healthcheck"),
+    }
 
 
 def test_what_is_given_outranks_it_wherever_that_is(tmp_path: Path) -> None:

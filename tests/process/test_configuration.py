@@ -278,8 +278,8 @@ def test_a_file_that_is_not_utf_8_is_refused() -> None:
         ("log.level = 'info'", "line 2: log is not a setting", ""),
         ("[tool.bridgehead.tls]", "line 2: tls is not a setting", ""),
         (
-            "limit-max-requests = 4",
-            "line 2: limit-max-requests is a setting of uvicorn's that is not",
+            "version = true",
+            "line 2: version is a setting of uvicorn's that is not",
             "leave it out",
         ),
         ("ssl-keyfil = 'x'", "line 2: ssl-keyfil is a setting of uvicorn's", "leave it out of the file"),

@@ -6,9 +6,11 @@ import signal
 from pathlib import Path
 
 import pytest
-from harness import UVICORN, Server
+from harness import UVICORN, Server, request
 from harness.server import STARTUP_SECONDS
 from harness.workers import imported, serve, wait_all, wait_gone, who
+
+from bridgehead.testing import Canary
 
 pytestmark = pytest.mark.skipif(UVICORN, reason="of workers that are ours")
 
@@ -75,4 +77,35 @@ def test_workers_are_added_and_taken_away() -> None:
         server.signal(signal.SIGTTOU)
         server.wait_line("1 workers are wanted.", count=2)
         assert who(server) == left
+        server.stop()
+
+
+@pytest.mark.timeout(120)
+def test_reloads_under_load_lose_no_request(tmp_path: Path) -> None:
+    app = "import time\ntime.sleep(0.5)\nfrom bridgehead.testing.canary_app import app\n"
+    (tmp_path / "main.py").write_text(app)
+    env = {"CANARY_LEDGER": str(tmp_path / "ledger")}
+    options = ("--workers", "2", "--lifespan", "off", "--no-access-log")
+    with Server("main:app", *options, cwd=tmp_path, env=env) as server:
+        wait_all(server)
+        with Canary(server.url, ["/", "/?wait=0.02"], ledger=tmp_path / "ledger", rate=200) as canary:
+            for number in (1, 2, 3):
+                server.signal(signal.SIGHUP)
+                server.wait_line(COMPLETE, count=number, timeout=STARTUP_SECONDS)
+            verdict = canary.check()
+        verdict.assert_kept()
+        assert {each.status for each in canary.log} == {200}
+        server.stop()
+
+
+def test_a_request_that_runs_through_a_reload_is_finished_by_the_old_worker() -> None:
+    with Server("lifecycle_app:app", "--workers", "2") as server:
+        wait_all(server)
+        running = server.connect(timeout=STARTUP_SECONDS)
+        running.send(request("/sleep?name=x&seconds=4"))
+        server.signal(signal.SIGHUP)
+        server.wait_line(COMPLETE, timeout=STARTUP_SECONDS)
+        answer = running.read_response()
+        assert answer.status == 200
+        assert answer.header("connection") == "close"
         server.stop()

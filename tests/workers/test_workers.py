@@ -93,7 +93,7 @@ def test_workers_whose_parent_was_killed_finish_and_free_the_port() -> None:
         server.signal(signal.SIGKILL)
         wait_gone(workers)
         for pid in workers:
-            assert f"app: shutdown of {pid}\n" in server.stderr
+            server.wait_line(f"app: shutdown of {pid}\n")
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(("127.0.0.1", server.port))

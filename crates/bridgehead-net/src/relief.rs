@@ -23,11 +23,13 @@ enum Relieved {
 pub(crate) async fn relieve(listener: Listener, mut turn: Turn, worker: Arc<Worker>) {
     let _claim = listener.claim();
     let mut watch = worker.watch.clone();
+    let mut decided = turn.clone();
     loop {
         tokio::select! {
             biased;
             () = turn.comes() => {}
             _ = watch.reached(Stage::Draining) => return,
+            () = decided.is_given_up() => return,
         }
         let silence = worker.config.bounds.download.gap;
         let Ok(open) = listener.try_clone().and_then(Listener::open) else {

@@ -73,6 +73,14 @@ impl Turn {
         self.becomes(false).await;
     }
 
+    /// Waits until nobody decides that any more: this worker is to let nobody in again.
+    pub(crate) async fn is_given_up(&mut self) {
+        match &mut self.0 {
+            Some(turn) => while turn.changed().await.is_ok() {},
+            None => std::future::pending().await,
+        }
+    }
+
     async fn becomes(&mut self, ours: bool) {
         let Some(turn) = &mut self.0 else {
             if !ours {

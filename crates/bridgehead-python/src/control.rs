@@ -23,12 +23,15 @@ use pyo3::prelude::*;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
-use tokio::time::{Instant, interval, sleep_until};
+use tokio::time::{Instant, interval, sleep, sleep_until};
 
 use crate::ffi::{self, Disposition};
 
 /// Between looks whether somebody took a signal away from us below Python, which `own_handlers.py` does not see.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// For a signal that came as the signals were given back.
+const LAST_LOOK: Duration = Duration::from_millis(5);
 
 /// What ends a worker.
 const SIGNALS: [i32; 2] = [libc::SIGINT, libc::SIGTERM];
@@ -134,6 +137,12 @@ impl Control {
             .map_err(|_| PyRuntimeError::new_err("a signal's thread panicked: this is a bug in Bridgehead"))
     }
 
+    /// Whether a signal has come, also one that the loop was not there to hear of.
+    #[getter]
+    fn heard(&self) -> bool {
+        self.shared.ending.load(Ordering::Relaxed)
+    }
+
     /// Gives the signals back.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let Some(running) = self.running.lock().unwrap_or_else(PoisonError::into_inner).take() else {
@@ -225,7 +234,15 @@ impl Shared {
                     continue;
                 }
                 () = reached(deadline) => overdue(self.patience),
-                _ = &mut stop => return,
+                _ = &mut stop => {
+                    // One that came in the last moment is seen once Tokio's driver had a turn.
+                    tokio::select! {
+                        _ = interrupt.recv() => self.ending.store(true, Ordering::Relaxed),
+                        _ = terminate.recv() => self.ending.store(true, Ordering::Relaxed),
+                        () = sleep(LAST_LOOK) => {}
+                    }
+                    return;
+                }
             };
             if deadline.is_some() {
                 ffi::die_by(caught.signal);

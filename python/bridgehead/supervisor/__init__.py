@@ -6,16 +6,20 @@ Here is how it begins. Several workers' life is in `crew.py`, one post's in `pos
 Invariant: this process never imports the application, so that no fault of that can end it.
 """
 
+import os
 import signal
 import threading
 from collections.abc import Mapping
 from contextlib import ExitStack
 
+from bridgehead import log
 from bridgehead.caught import Caught
 from bridgehead.config import Config
 from bridgehead.cores import workers
 from bridgehead.errors import StartError
+from bridgehead.offspring import Home
 from bridgehead.supervisor.crew import SIGNALS, Crew
+from bridgehead.supervisor.hired import Terms
 from bridgehead.supervisor.slots import Slots
 
 
@@ -32,7 +36,11 @@ def run(config: Config, environ: Mapping[str, str]) -> signal.Signals:
             from bridgehead.certificates import made_once
 
             config = made_once(config, stack)
-        slots = Slots(config, workers(config))
+        slots = Slots.bound(config, workers(config))
         stack.callback(slots.close)
         caught = stack.enter_context(Caught(SIGNALS))
-        return Crew(config, environ, slots).run(caught)
+        terms = Terms(config, Home(environ=environ), slots)
+        log.parent_started(os.getpid())
+        told = Crew(terms).run(caught)
+        log.parent_finished(os.getpid())
+    return told or signal.SIGTERM

@@ -8,23 +8,20 @@ Invariant: while it runs, each post has a worker, or one that comes, or a time a
 import os
 import selectors
 import signal
-import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import NoReturn
+from typing import Any, NoReturn, Protocol
 
 from bridgehead import log
-from bridgehead.caught import Caught
-from bridgehead.config import Config
 from bridgehead.errors import EXIT_START_FAILED
 from bridgehead.patience import Patience
 from bridgehead.supervisor.health import LOOK, Health
 from bridgehead.supervisor.hired import Hired, Terms
 from bridgehead.supervisor.post import Post
+from bridgehead.supervisor.recycling import Recycling
 from bridgehead.supervisor.rolling import Rolling
-from bridgehead.supervisor.slots import Slots
 
 SIGNALS = (
     *(signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGCHLD),
@@ -38,43 +35,82 @@ _MARGIN = 1.0  # seconds beside what a worker takes for its own end
 EXIT_NONE_CAME_UP = 1
 
 
-class Crew:
-    """So many workers on these slots."""
+class Orders(Protocol):
+    """What a crew is told by signals, of its own process or of somebody who passes them on."""
 
-    def __init__(self, config: Config, environ: Mapping[str, str], slots: Slots) -> None:
-        self._slots = slots
-        self._terms = Terms(config, sys.path, environ, slots)
-        patience = Patience.of(config, environ)
+    def fileno(self) -> int:
+        """Readable when there is something to take."""
+        ...
+
+    def take(self) -> list[signal.Signals]:
+        """What came since it was last taken."""
+        ...
+
+
+class Crew:
+    """As many workers as there are slots. `first` is called once one of them is ready; else it is said."""
+
+    def __init__(self, terms: Terms, first: Callable[[], object] | None = None) -> None:
+        config = terms.config
+        self._slots = terms.slots
+        self._terms = terms
+        self._first = first
+        patience = Patience.of(config, terms.home.environ)
         self._delay = patience.delay
         self._grace = patience.longest + _MARGIN
-        self._posts = [Post(slot, self._terms, self._grace) for slot in range(len(slots))]
+        self._posts = [Post(slot, self._terms, self._grace) for slot in range(len(terms.slots))]
         self._parting: list[Post] = []  # that nobody succeeds at
         self._rolling = Rolling()
         self._health = Health(config.timeout_worker_healthcheck)
+        self._recycling = Recycling()
         self._selector = selectors.DefaultSelector()
         self._told: signal.Signals | None = None  # by which the end began
         self._failure: int | None = None  # why it began, as an exit code
         self._deadline: float | None = None
         self._gates: float | None = None  # when they are shut
         self._served = False  # whether any worker was ever ready
-        self._complete = False  # whether all of them were
+        self._complete = first is not None  # whether all of them were, or nobody wants to know
+        self._left = False  # whether somebody else goes on with them
 
-    def run(self, caught: Caught) -> signal.Signals:
-        """Until a signal comes; what is left of the workers is ended on the way out."""
-        self._selector.register(caught, selectors.EVENT_READ, lambda: self._catch(caught))
-        log.parent_started(os.getpid())
+    def take_over(self, written: Mapping[str, Any]) -> None:
+        """Go on with these workers, as `written` wrote them."""
+        self._posts = []
+        for each in written["posts"]:
+            post = Post(each["slot"], self._terms, self._grace)
+            post.take_over(each)
+            self._posts.append(post)
+            for child in post:
+                self._listen(post, child)
+        self._served = self._complete = True
+        if written["reloads"]:
+            self._rolling.go_on(self._posts[0])
+
+    def written(self) -> dict[str, Any]:
+        """Its posts, for another program in this same process; once it has run until it was left."""
+        posts = [post.written() for post in self._posts]
+        for post in self._parting:
+            posts[0]["leaving"] += [child.written() for child in post]
+        return {"posts": posts, "reloads": self._rolling.is_underway}
+
+    def leave(self) -> None:
+        """Have `run` end, and the workers go on; it looks when it is told something."""
+        self._left = True
+
+    def run(self, orders: Orders) -> signal.Signals | None:
+        """Until a signal comes; workers that are left then are ended on the way out. None: it was left."""
+        self._selector.register(orders, selectors.EVENT_READ, lambda: self._catch(orders))
         try:
-            while not self._is_over():
+            while not self._is_over() and not self._left:
                 self._start_who_is_due()
                 for key, _ in self._selector.select(self._patience()):
                     key.data()
                 self._judge()
         finally:
-            self._kill()
             self._selector.close()
-            self._terms.close()
-        log.parent_finished(os.getpid())
-        if self._told is None:
+            if not self._left:
+                self._kill()
+                self._terms.close()
+        if self._failure is not None:
             raise SystemExit(self._failure)
         return self._told
 
@@ -99,8 +135,10 @@ class Crew:
     def _start_who_is_due(self) -> None:
         for post in self._posts:
             if post.patience == 0.0:
-                child = post.hire()
-                self._selector.register(child, selectors.EVENT_READ, partial(self._hear, post, child))
+                self._listen(post, post.hire())
+
+    def _listen(self, post: Post, child: Hired) -> None:
+        self._selector.register(child, selectors.EVENT_READ, partial(self._hear, post, child))
 
     def _hear(self, post: Post, child: Hired) -> None:
         """A worker has said something, or hung up."""
@@ -110,7 +148,10 @@ class Crew:
             post.hear(child)
             if child.served and not self._served:
                 self._served = True
-                log.serving(self._slots.labels)
+                (self._first or self._announce)()
+
+    def _announce(self) -> None:
+        log.serving(self._slots.labels)
 
     def _announce_all(self) -> None:
         if not self._complete and all(post.serving is not None for post in self._posts):
@@ -121,8 +162,8 @@ class Crew:
         with suppress(KeyError):  # it has hung up, and is ignored already
             self._selector.unregister(child)
 
-    def _catch(self, caught: Caught) -> None:
-        for number in caught.take():
+    def _catch(self, orders: Orders) -> None:
+        for number in orders.take():
             if number is signal.SIGCHLD:
                 continue  # `_judge` looks
             if number in _CHANGES:
@@ -182,7 +223,7 @@ class Crew:
                     self._bury(post, child)
         self._parting = [post for post in self._parting if any(True for _ in post)]
         if not self._ends:
-            for post in self._health.look(self._posts):
+            for post in (*self._health.look(self._posts), *self._recycling.look(self._posts)):
                 self._rolling.add(post)
             self._rolling.step()
             self._announce_all()

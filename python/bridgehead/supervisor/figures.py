@@ -14,8 +14,10 @@ from bridgehead.supervisor.memory import file_without_a_name
 class Figures:
     """A file without a name, as long as the sheets are; what nobody writes to takes no memory."""
 
-    def __init__(self) -> None:
-        self._descriptor = file_without_a_name("bridgehead-sheets")
+    def __init__(self, descriptor: int | None = None) -> None:
+        """New, or what another program in this process has left under this number."""
+        self._descriptor = file_without_a_name("bridgehead-sheets") if descriptor is None else descriptor
+        os.set_inheritable(self._descriptor, False)
         os.ftruncate(self._descriptor, Sheets.SIZE)
         self.sheets = Sheets(self._descriptor)
 

@@ -5,14 +5,17 @@ Not the process (`offspring.py`), and not whose successor it is (`post.py`).
 Invariant: its place is nobody else's until `close`.
 """
 
+import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from bridgehead._native import Board
 from bridgehead.channel import News, Order, Stage
 from bridgehead.config import Config
-from bridgehead.offspring import SILENCE, Offspring, lent
+from bridgehead.lifetime import Lifetime, endless
+from bridgehead.offspring import SILENCE, Home, Offspring, lent
 from bridgehead.sockets import Bound
 from bridgehead.station import Posting
 from bridgehead.supervisor.figures import Figures
@@ -23,8 +26,8 @@ from bridgehead.supervisor.slots import Slots
 class Hired(Offspring):
     """A worker."""
 
-    def __init__(self, slot: int, terms: "Terms") -> None:
-        self.place = terms.memory.take_place()
+    def __init__(self, slot: int, terms: "Terms", written: Mapping[str, Any] | None = None) -> None:
+        self.place = terms.memory.take_place(None if written is None else written["place"])
         self._memory = terms.memory
         self._sheets = terms.figures.sheets
         self._told = False  # to end, by whomever
@@ -33,13 +36,28 @@ class Hired(Offspring):
         self._rounds = 0
         self._unseen = 0.0
         self.shown = False  # whether it was asked where it is
-        super().__init__(*terms.order(slot, self.place), terms.environ)
-        self._sheets.count_start()
+        self.spent = False  # whether it was said that its time is over
+        self.lifetime = terms.lifetime()
+        if written is None:
+            super().__init__(*terms.order(slot, self.place), terms.home)
+            self._sheets.count_start()
+        else:
+            self._since = written["since"]
+            self.take_over(written)
+
+    def written(self) -> dict[str, Any]:
+        """As of any child, and its place; the clock is the same for the next program."""
+        return super().written() | {"place": self.place, "since": self._since}
 
     @property
     def served_for(self) -> float | None:
         """Seconds since it was ready; None if it never was."""
         return None if self._since is None else time.monotonic() - self._since
+
+    @property
+    def requests(self) -> int:
+        """How many it has had."""
+        return self._memory.board.look(self.place)[2]
 
     def silent_for(self, elapsed: float) -> float:
         """Seconds without a sign of life, when so many have passed since the last look.
@@ -50,6 +68,11 @@ class Hired(Offspring):
         self._unseen = self._unseen + elapsed if rounds == self._rounds else 0.0
         self._rounds = rounds
         return max(silence, self._unseen)
+
+    def retire(self, within: float = SILENCE) -> None:
+        """Tell it to end, once: somebody else serves."""
+        self._told = True
+        super().retire(within)
 
     def stop(self, within: float = SILENCE) -> None:
         """Tell it to end, once."""
@@ -89,12 +112,19 @@ class Hired(Offspring):
 class Terms:
     """What is the same for every worker."""
 
-    def __init__(self, config: Config, path: Sequence[str], environ: Mapping[str, str], slots: Slots) -> None:
-        self.memory = Memory()
-        self.figures = Figures()
+    def __init__(self, config: Config, home: Home, slots: Slots, left: tuple[int, int] | None = None) -> None:
+        """`left`: the memory and the figures that another program in this process has left."""
+        memory, figures = left or (None, None)
+        self.memory = Memory(memory)
+        self.figures = Figures(figures)
+        self.config = config
+        self.home = home
         self.slots = slots
-        self.environ = environ
-        self._order = Order(config=replace(config, workers=1), path=[*path])
+        self._order = Order(config=endless(replace(config, workers=1)), path=[*sys.path])
+
+    def lifetime(self) -> Lifetime:
+        """How long one of them may serve."""
+        return Lifetime(self.config)
 
     def close(self) -> None:
         """Let go of what all of them share."""

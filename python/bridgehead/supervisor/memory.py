@@ -15,8 +15,10 @@ from bridgehead._native import Board
 class Memory:
     """A file without a name, as long as the board is."""
 
-    def __init__(self) -> None:
-        self._descriptor = file_without_a_name("bridgehead-board")
+    def __init__(self, descriptor: int | None = None) -> None:
+        """New, or what another program in this process has left under this number."""
+        self._descriptor = file_without_a_name("bridgehead-board") if descriptor is None else descriptor
+        os.set_inheritable(self._descriptor, False)
         os.ftruncate(self._descriptor, Board.SIZE)
         self.board = Board(self._descriptor)
         self._taken: set[int] = set()
@@ -25,8 +27,11 @@ class Memory:
         """What a worker inherits."""
         return self._descriptor
 
-    def take_place(self) -> int:
-        """One that nobody has."""
+    def take_place(self, theirs: int | None = None) -> int:
+        """One that nobody has; or this one, of a process that has been there for a while."""
+        if theirs is not None:
+            self._taken.add(theirs)
+            return theirs
         place = next(number for number in range(len(self._taken) + 1) if number not in self._taken)
         self._taken.add(place)
         self.board.clear(place)

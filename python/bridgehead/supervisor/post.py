@@ -6,8 +6,9 @@ Invariant: whoever serves is not told to leave before its successor is ready, an
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import Enum, auto
+from typing import Any
 
 from bridgehead import log
 from bridgehead.offspring import State
@@ -43,6 +44,26 @@ class Post:
         yield from (each for each in (self.serving, self.coming) if each is not None)
         yield from list(self._leaving)
 
+    def written(self) -> dict[str, Any]:
+        """For another program in this same process, which takes the post over."""
+        return {
+            "slot": self.slot,
+            "serving": None if self.serving is None else self.serving.written(),
+            "coming": None if self.coming is None else self.coming.written(),
+            "leaving": [each.written() for each in self._leaving],
+        }
+
+    def take_over(self, written: Mapping[str, Any]) -> None:
+        """What `written` wrote."""
+        serving, coming = (
+            None if written[each] is None else Hired(self.slot, self._terms, written[each])
+            for each in ("serving", "coming")
+        )
+        self.serving, self.coming = serving, coming
+        for each in written["leaving"]:
+            self._leaving.append(Hired(self.slot, self._terms, each))
+        self._due = None if self.serving or self.coming else 0.0
+
     @property
     def failures(self) -> int:
         """How many in a row ended early."""
@@ -71,9 +92,9 @@ class Post:
 
     def part(self) -> None:
         """Nobody comes any more, and everybody leaves; who waits is for others."""
+        self._due = None
         for each in self:
-            each.take_back()
-        self.stop()
+            each.retire(self._grace)
 
     def stop(self) -> None:
         """Nobody comes any more, and everybody leaves; who waits is let in first."""
@@ -118,8 +139,7 @@ class Post:
         before, self.serving, self.coming = self.serving, child, None
         self.renewal = Renewal.DONE
         if before is not None:
-            before.take_back()  # who waits is for the new one
-            before.stop(self._grace)
+            before.retire(self._grace)  # who waits is for the new one
             self._leaving.append(before)
 
     def _due_in(self, seconds: float) -> bool:

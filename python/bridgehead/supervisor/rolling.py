@@ -39,6 +39,20 @@ class Rolling:
         if self._current is post:
             self._current = None
 
+    @property
+    def is_underway(self) -> bool:
+        """Whether there is more to come of a reload."""
+        return self._reloads
+
+    def go_on(self, post: Post) -> None:
+        """Another program has begun a reload, and this post is left."""
+        self._reloads = True
+        if post.coming is None:
+            self._left = [post]
+        else:
+            self._current = post
+            post.renewal = Renewal.UNDERWAY
+
     def step(self) -> None:
         """See how far it has come, and go on."""
         if self._current is not None:

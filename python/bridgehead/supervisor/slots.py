@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
+from typing import Self
 
 from bridgehead._native import shut_gate
 from bridgehead.config import Config
@@ -24,23 +25,30 @@ _DIVIDES = sys.platform == "linux"
 class Slots:
     """So many slots, each with a socket for each address."""
 
-    def __init__(self, config: Config, count: int) -> None:
-        self._backlog = config.backlog
+    def __init__(self, slots: Sequence[Sequence[Bound]]) -> None:
+        self._slots = [*slots]
+        self._first = slots[0]
+
+    @classmethod
+    def bound(cls, config: Config, count: int) -> Self:
+        """On the addresses of a configuration."""
         with ExitStack() as undo:
-            self._first = bind(config.addresses(), backlog=config.backlog)
-            for each in self._first:
+            first = bind(config.addresses(), backlog=config.backlog)
+            for each in first:
                 undo.callback(each.close)
-            self._slots = [self._first]
+            slots = [first]
             for _ in range(1, count):
-                slot = [self._another(each) for each in self._first]
-                for mine, first in zip(slot, self._first, strict=True):
-                    if mine is not first:
-                        undo.callback(mine.close)
-                self._slots.append(slot)
-            self._undo = undo.pop_all()
+                slots.append([_another(each, config.backlog) for each in first])
+                for mine in slots[-1]:
+                    undo.callback(mine.close)
+            undo.pop_all()
+        return cls(slots)
 
     def __len__(self) -> int:
         return len(self._slots)
+
+    def __iter__(self) -> Iterator[Sequence[Bound]]:
+        return iter(self._slots)
 
     @property
     def labels(self) -> list[str]:
@@ -69,28 +77,32 @@ class Slots:
 
     def close(self) -> None:
         """Nobody listens any more."""
-        self._undo.close()
+        for slot in self._slots:
+            for each in slot:
+                each.close()
 
-    def _another(self, first: Bound) -> Bound:
-        """A socket of the same address, or the same one where that cannot be."""
-        if first.kind is not Kind.TCP or first.inherited or not _DIVIDES:
-            return first
-        try:
-            first.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            return replace(first, socket=self._bind_beside(first.socket))
-        except OSError:
-            return first
 
-    def _bind_beside(self, first: socket.socket) -> socket.socket:
-        with ExitStack() as undo:
-            sock = undo.enter_context(socket.socket(first.family, socket.SOCK_STREAM))
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            if first.family == socket.AF_INET6:
-                only = first.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY)
-                sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, only)
-            sock.bind(first.getsockname())
-            sock.listen(self._backlog)
-            sock.setblocking(False)
-            undo.pop_all()
-        return sock
+def _another(first: Bound, backlog: int) -> Bound:
+    """A socket of the same address, or the same one where that cannot be."""
+    if first.kind is not Kind.TCP or first.inherited or not _DIVIDES:
+        return first
+    try:
+        first.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        return replace(first, socket=_bind_beside(first.socket, backlog))
+    except OSError:
+        return first
+
+
+def _bind_beside(first: socket.socket, backlog: int) -> socket.socket:
+    with ExitStack() as undo:
+        sock = undo.enter_context(socket.socket(first.family, socket.SOCK_STREAM))
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        if first.family == socket.AF_INET6:
+            only = first.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY)
+            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, only)
+        sock.bind(first.getsockname())
+        sock.listen(backlog)
+        sock.setblocking(False)
+        undo.pop_all()
+    return sock

@@ -1,0 +1,172 @@
+"""The server of `serve` with one worker: one process, until SIGHUP or a limit asks for a successor.
+
+Then a worker is started beside it, on the same sockets. When that is ready this server takes its leave, and
+its process goes on as the worker's parent, so that whoever knows its number still reaches the server. Not the
+parent (`supervisor/crew.py`), nor how the process becomes it (`succession.py`).
+
+Invariant: clients are let in by this process until its successor is ready; a successor that does not come up
+changes nothing.
+"""
+
+import asyncio
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from bridgehead import config as options
+from bridgehead import forks, log
+from bridgehead.command import CommandServer
+from bridgehead.offspring import Home
+from bridgehead.patience import Patience
+from bridgehead.server_config import Config
+from bridgehead.taken_signals import Taken
+from bridgehead.terminal import Terminal
+
+if TYPE_CHECKING:
+    from bridgehead.succession import Succession
+
+_PAUSE = 1.0  # seconds until a limit asks for another successor, when one did not come up
+_LONGEST_PAUSE = 30.0
+_BLOCKED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def run(settings: options.Config, environ: Mapping[str, str]) -> int:
+    """Serve until told to stop, by this process or by those that come after it; the exit code."""
+    server = Alone(settings, environ)
+    server.run()
+    server.go_on()
+    return 0
+
+
+class Alone(CommandServer):
+    """A server that can be succeeded."""
+
+    def __init__(self, settings: options.Config, environ: Mapping[str, str]) -> None:
+        super().__init__(Config.of(settings))
+        self._settings = settings
+        self._home = Home(environ=environ, folder=os.getcwd())
+        self._terminal = Terminal()
+        # Closed, the one has the network let nobody in any more, on the other one's word.
+        self._lent, self._recalled = socket.socketpair()
+        self._recall = self._recalled.fileno()
+        forks.register([self._lent, self._recalled])
+        self._succession: Succession | None = None
+        self._not_before = 0.0
+        self._pause = _PAUSE
+        self._is_succeeded = False
+        self._told = False  # by a signal, to end
+        self._is_passed_on = False
+
+    def go_on(self) -> None:
+        """Become the parent of whoever serves by now, or see that nobody is left."""
+        if self._succession is None:
+            return
+        if self._is_succeeded and not self._told:
+            signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED)
+            self._control.close()
+            if not self._control.heard and not self._told:
+                self._succession.become_parent(lambda: self._told)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, _BLOCKED)  # it came when the loop was closed
+        if not self._is_passed_on:
+            self._succession.tell(signal.SIGTERM)
+        self._succession.end()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Python's share of a signal; all of it while the control thread is there no more."""
+        self._told = True
+        super().handle_exit(sig, frame)
+
+    def _patience(self) -> Patience:
+        return Patience.of_retiring(self.config) if self._is_succeeded else super()._patience()
+
+    def _told_by_control(self, number: int) -> None:
+        super()._told_by_control(number)
+        self._told = True
+        if self._succession is not None:
+            self._succession.tell(number)
+            self._is_passed_on = True
+
+    @contextmanager
+    def _hearing_hangups(self) -> Generator[None, None, None]:
+        """SIGHUP has everything loaded anew, the certificates and the application."""
+        ours = threading.current_thread() is threading.main_thread()
+        if not ours or signal.getsignal(signal.SIGHUP) not in (signal.SIG_DFL, signal.SIG_IGN):
+            yield
+            return
+        taken = Taken([signal.SIGHUP], self._handle_hangup)
+        try:
+            yield
+        finally:
+            if not self._is_succeeded:  # else the process goes on, and none may end it
+                taken.give_back()
+
+    def _handle_hangup(self, sig: int, frame: FrameType | None) -> None:
+        super()._handle_hangup(sig, frame)
+        if self._loop is not None:
+            with suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(self._hung_up)
+
+    def _hung_up(self) -> None:
+        if self._terminal.is_lost:
+            os.kill(os.getpid(), signal.SIGTERM)
+        elif self._succession is not None:
+            self._succession.tell(signal.SIGHUP)
+        else:
+            log.logger().info("Reloading: this process is succeeded by another once that is ready.")
+            self._have_successor()
+
+    def _spend(self, reason: str) -> None:
+        if self._succession is None and time.monotonic() >= self._not_before:
+            log.logger().info("Process [%d] %s. Another takes over.", os.getpid(), reason)
+            self._have_successor()
+
+    def _have_successor(self) -> None:
+        if self.should_exit or not self.started:
+            return
+        # Imported when it is needed: few servers need it.
+        from bridgehead.succession import Succession
+
+        loop = asyncio.get_running_loop()
+
+        def on_the_loop(step: str) -> None:
+            with suppress(RuntimeError):  # the loop is closed: it is ending anyway
+                loop.call_soon_threadsafe(getattr(self, step))
+
+        self._succession = Succession(
+            self._settings,
+            self._home,
+            lambda: on_the_loop("_take_leave"),
+            lambda: on_the_loop("_stay"),
+        )
+        # Descriptors of its own: if this server ends before, it closes these.
+        theirs = [replace(each, socket=each.socket.dup()) for each in self._bound]
+        forks.register(each.socket for each in theirs)
+        self._succession.begin(theirs)
+
+    def _take_leave(self) -> None:
+        """The successor is ready: who comes from here on is for that."""
+        if self.should_exit:
+            return
+        self._is_succeeded = True
+        self._lent.close()
+        for each in self._bound:
+            each.socket.close()
+        self._bound = []  # their files are the parent's
+        log.logger().info(
+            "Another process serves from here on. This one, [%d], becomes its parent.", os.getpid()
+        )
+        self._stop()
+
+    def _stay(self) -> None:
+        """The successor did not come up."""
+        self._succession = None
+        self._not_before = time.monotonic() + self._pause
+        self._pause = min(2.0 * self._pause, _LONGEST_PAUSE)
+        log.logger().error("The reload has failed: the new process did not start. This one stays.")

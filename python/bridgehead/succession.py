@@ -1,0 +1,93 @@
+"""A worker that succeeds this process's own server, and its parent: a thread first, then this process.
+
+Not the server (`alone.py`), and not what the parent does (`supervisor/crew.py`).
+
+Invariant: from the first worker on there is one parent, which knows of all of them.
+"""
+
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import NoReturn
+
+from bridgehead.config import Config
+from bridgehead.offspring import Home
+from bridgehead.sockets import Bound
+from bridgehead.supervisor.crew import Crew
+from bridgehead.supervisor.handover import Handover
+from bridgehead.supervisor.hired import Terms
+from bridgehead.supervisor.slots import Slots
+
+
+class Passed:
+    """Signals that another thread hands on."""
+
+    def __init__(self) -> None:
+        self._reader, self._writer = socket.socketpair()
+        self._reader.setblocking(False)
+
+    def fileno(self) -> int:
+        """Readable when there is something to take."""
+        return self._reader.fileno()
+
+    def take(self) -> list[signal.Signals]:
+        """What came since it was last taken."""
+        with suppress(BlockingIOError):
+            return [signal.Signals(number) for number in self._reader.recv(4096) if number]
+        return []
+
+    def tell(self, number: int = 0) -> None:
+        """Hand a signal on; 0 only wakes who waits."""
+        self._writer.send(bytes([number]))
+
+
+class Succession:
+    """Begins when it is made. One of the two is called, on a thread of its own."""
+
+    def __init__(
+        self, config: Config, home: Home, ready: Callable[[], object], failed: Callable[[], object]
+    ) -> None:
+        self._config, self._home = config, home
+        self._ready, self._failed = ready, failed
+        self._passed = Passed()
+        self._thread: threading.Thread | None = None
+
+    def begin(self, bound: Sequence[Bound]) -> None:
+        """Start a worker on these sockets, which are the parent's from here on."""
+        self._slots = Slots([bound])
+        self._terms = Terms(self._config, self._home, self._slots)
+        self._crew = Crew(self._terms, self._ready)
+        self._thread = threading.Thread(target=self._run, name="bridgehead-parent", daemon=True)
+        self._thread.start()
+
+    def tell(self, number: int) -> None:
+        """What a parent is told by signals."""
+        self._passed.tell(number)
+
+    def end(self) -> None:
+        """Wait until nobody is left, once that was told."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def become_parent(self, told: Callable[[], bool]) -> NoReturn:
+        """This process has nothing else to do any more; what its application has left behind goes.
+
+        `told`: whether a signal has come meanwhile, which is for the parent.
+        """
+        self._crew.leave()
+        self._passed.tell()
+        self.end()
+        os.chdir(self._home.folder or os.curdir)
+        handover = Handover.of(self._terms, self._crew)
+        if told():
+            signal.pthread_kill(threading.get_ident(), signal.SIGTERM)  # blocked: it waits
+        handover.execute()
+
+    def _run(self) -> None:
+        try:
+            self._crew.run(self._passed)
+        except SystemExit:  # it has said why
+            self._failed()

@@ -1,0 +1,125 @@
+"""One worker: one process, which on SIGHUP gives its sockets to a successor and stays as its parent."""
+
+from __future__ import annotations
+
+import os
+import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from harness import APPS, UVICORN, Server
+from harness.server import STARTUP_SECONDS
+from harness.workers import imported, wait_gone, who
+
+from bridgehead.testing import Canary
+
+pytestmark = pytest.mark.skipif(UVICORN, reason="of processes that are ours")
+
+SUCCEEDED = "Another process serves from here on."
+
+
+def test_on_sighup_a_successor_serves_and_the_process_stays_as_its_parent() -> None:
+    with Server("workers_app:app") as server:
+        assert who(server) == server.pid
+        server.signal(signal.SIGHUP)
+        server.wait_line(SUCCEEDED, timeout=STARTUP_SECONDS)
+        second = who(server)
+        assert second == imported(server)[1] != server.pid
+        server.wait_line(f"Finished server process [{server.pid}]")
+        # It is a parent of one worker from here on, which is replaced when it dies, or on SIGHUP.
+        os.kill(second, signal.SIGKILL)
+        server.wait_line(f"Worker [{second}] was killed by SIGKILL.")
+        server.wait_line("app: imported by", count=3, timeout=STARTUP_SECONDS)
+        assert who(server) == imported(server)[2]
+        server.signal(signal.SIGHUP)
+        server.wait_line("The reload is complete.", timeout=STARTUP_SECONDS)
+        assert who(server) == imported(server)[3]
+        server.stop()
+        assert f"app: shutdown of {imported(server)[3]}\n" in server.stderr
+        wait_gone(imported(server)[1:])
+
+
+@pytest.mark.timeout(120)
+def test_no_request_is_lost_through_a_succession_and_the_reloads_after_it(tmp_path: Path) -> None:
+    env = {"CANARY_LEDGER": str(tmp_path)}
+    target = "bridgehead.testing.canary_app:app"
+    with Server(target, "--lifespan", "off", "--no-access-log", env=env) as server:
+        with Canary(server.url, ["/", "/?wait=0.05&pieces=3"], ledger=tmp_path, rate=200) as canary:
+            server.signal(signal.SIGHUP)
+            server.wait_line(f"Finished server process [{server.pid}]", timeout=STARTUP_SECONDS)
+            for number in (1, 2):
+                server.signal(signal.SIGHUP)
+                server.wait_line("The reload is complete.", count=number, timeout=STARTUP_SECONDS)
+            canary.wait_for(100)
+            verdict = canary.check()
+        verdict.assert_kept()
+        assert {each.status for each in canary.log} == {200}
+        server.stop()
+
+
+@pytest.mark.timeout(120)
+def test_a_limit_of_requests_has_a_single_process_succeeded(tmp_path: Path) -> None:
+    env = {"CANARY_LEDGER": str(tmp_path)}
+    options = ("--lifespan", "off", "--no-access-log", "--limit-max-requests", "100")
+    with Server("bridgehead.testing.canary_app:app", *options, env=env) as server:
+        with Canary(server.url, "/", ledger=tmp_path, rate=200) as canary:
+            server.wait_line(f"Process [{server.pid}] has had ", timeout=STARTUP_SECONDS)
+            server.wait_line("Another takes over.", count=3, timeout=STARTUP_SECONDS)
+            verdict = canary.check()
+        verdict.assert_kept()
+        assert {each.status for each in canary.log} == {200}
+        server.stop()
+
+
+def test_a_successor_that_does_not_come_up_changes_nothing(tmp_path: Path) -> None:
+    app = (APPS / "workers_app.py").read_text()
+    (tmp_path / "main.py").write_text(app)
+    with Server("main:app", cwd=tmp_path, allow=["Traceback"]) as server:
+        (tmp_path / "main.py").write_text("this is not Python")
+        for number in (1, 2):
+            server.signal(signal.SIGHUP)
+            server.wait_line("The reload has failed", count=number, timeout=STARTUP_SECONDS)
+        assert who(server) == server.pid
+        (tmp_path / "main.py").write_text(app + "\n# as it was\n")
+        server.signal(signal.SIGHUP)
+        server.wait_line(SUCCEEDED, timeout=STARTUP_SECONDS)
+        assert who(server) != server.pid
+        server.stop()
+
+
+def test_a_signal_while_the_successor_comes_or_the_predecessor_leaves_ends_both() -> None:
+    for line in ("Reloading", SUCCEEDED, "Finished server process"):
+        with Server("workers_app:app") as server:
+            server.signal(signal.SIGHUP)
+            server.wait_line(line, timeout=STARTUP_SECONDS)
+            server.signal(signal.SIGTERM)
+            server.assert_ended_well()
+            wait_gone(imported(server)[1:])
+
+
+def test_a_terminal_that_is_closed_ends_the_server() -> None:
+    process, terminal = pty.fork()
+    if process == 0:
+        os.chdir(APPS)
+        os.execv(sys.executable, [sys.executable, "-m", "bridgehead", "workers_app:app", "--port", "0"])
+    said = b""
+    while b"Press CTRL+C" not in said:
+        said += os.read(terminal, 4096)
+    os.close(terminal)
+    # It has nowhere to say anything, and does not need to.
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) in (0, 120)
+
+
+def test_a_server_in_code_ends_when_its_time_is_over() -> None:
+    program = (
+        "import asyncio, bridgehead\n"
+        "async def app(scope, receive, send): raise RuntimeError\n"
+        "bridgehead.run(app, port=0, worker_lifetime=0.1, lifespan='off')\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert "has served for " in ended.stderr
