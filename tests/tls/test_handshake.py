@@ -6,7 +6,9 @@ Rows 73 to 77 and 79 of the faults that a server meets.
 from __future__ import annotations
 
 import contextlib
+import shutil
 import ssl
+import subprocess
 from collections.abc import Iterator
 
 import pytest
@@ -145,6 +147,17 @@ def test_what_is_no_handshake_is_closed(server: Server, bytes_sent: bytes) -> No
         client.try_send(bytes_sent)
         answer = client.read_to_any_end()
         assert answer[:1] in (b"", ALERT), answer
+    facts(server)
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+def test_nothing_is_negotiated_again(server: Server) -> None:
+    """Of TLS 1.2, by the client that can ask for it; its R on a line by itself does."""
+    command = ["openssl", "s_client", "-connect", f"127.0.0.1:{server.port}", "-tls1_2"]
+    asked = subprocess.run(command, input=b"R\n", capture_output=True, timeout=30)
+    said = (asked.stdout + asked.stderr).decode(errors="replace")
+    assert "RENEGOTIATING" in said
+    assert "no renegotiation" in said
     facts(server)
 
 

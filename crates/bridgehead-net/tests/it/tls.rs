@@ -10,10 +10,11 @@ use bridgehead_tls::{
     Clients, Credentials, Demand, Policy, SelfSigned, Settings, Source, Version, self_signed,
 };
 use bytes::Bytes;
-use rustls::RootCertStore;
 use rustls::crypto::aws_lc_rs;
+use rustls::crypto::cipher::{MessageEncrypter, OutboundChunks, OutboundPlainMessage};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConnection, ConnectionTrafficSecrets, ContentType, ProtocolVersion, RootCertStore};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -55,11 +56,12 @@ fn connector(made: &SelfSigned) -> TlsConnector {
     roots
         .add(CertificateDer::from_pem_slice(made.certificate.as_bytes()).expect("PEM"))
         .expect("an authority");
-    let config = rustls::ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+    let mut config = rustls::ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
         .with_safe_default_protocol_versions()
         .expect("versions")
         .with_root_certificates(roots)
         .with_no_client_auth();
+    config.enable_secret_extraction = true;
     TlsConnector::from(Arc::new(config))
 }
 
@@ -102,7 +104,7 @@ async fn what_is_larger_than_every_buffer_passes_both_ways() {
             Reception::Chunk(chunk, More::Follows) => count += chunk.len(),
             Reception::Chunk(chunk, More::Ends) => break count += chunk.len(),
             Reception::Nothing => secured.site.told(TOKEN).await,
-            other => panic!("{other:?}"),
+            _ => panic!("another kind of key"),
         }
     }
     assert_eq!(count, SIZE);
@@ -195,4 +197,46 @@ async fn a_flood_of_new_keys_holds_up_nobody() {
     client.send(GET).await;
     let _ = secured.site.next().await.half.finish(head(204, &[]), Bytes::new());
     assert_eq!(client.head().await.status, 204);
+}
+
+/// What a session encrypts its records by, taken out of it.
+fn sealer(session: ClientConnection) -> (Box<dyn MessageEncrypter>, u64) {
+    let suite = session.negotiated_cipher_suite().and_then(|suite| suite.tls13()).expect("TLS 1.3");
+    let (number, secrets) = session.dangerous_extract_secrets().expect("it was allowed").tx;
+    let (key, iv) = match secrets {
+        ConnectionTrafficSecrets::Aes128Gcm { key, iv }
+        | ConnectionTrafficSecrets::Aes256Gcm { key, iv }
+        | ConnectionTrafficSecrets::Chacha20Poly1305 { key, iv } => (key, iv),
+        _ => panic!("another kind of key"),
+    };
+    (suite.aead_alg.encrypter(key, iv), number)
+}
+
+#[tokio::test]
+async fn a_flood_of_empty_records_holds_up_nobody_and_is_waited_for_no_longer_than_silence() {
+    let secured = Secured::open(plain(SHORT), &[Version::Tls13]);
+    let (stream, session) = secured.connect().await.stream.into_inner();
+    let (mut sealer, first) = sealer(session);
+    let nothing = || OutboundPlainMessage {
+        typ: ContentType::ApplicationData,
+        version: ProtocolVersion::TLSv1_3,
+        payload: OutboundChunks::Single(b""),
+    };
+    let mut flooding = Client::new(stream);
+    let mut sent = first;
+    while sent < first + 100_000 {
+        let records: Vec<u8> = (sent..sent + 100)
+            .flat_map(|number| sealer.encrypt(nothing(), number).expect("a key").encode())
+            .collect();
+        sent += 100;
+        if flooding.stream.write_all(&records).await.is_err() {
+            break;
+        }
+    }
+    let mut client = secured.connect().await;
+    client.send(GET).await;
+    let _ = secured.site.next().await.half.finish(head(204, &[]), Bytes::new());
+    assert_eq!(client.head().await.status, 204);
+    // Its time has passed, or it has been told that it is no client.
+    let _ = flooding.rest().await;
 }
