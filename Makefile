@@ -32,8 +32,12 @@ run: build ## build, install into .venv and serve examples/hello.py (APP=… POR
 	@exec $(VENV)/bin/serve $(APP) --port $(PORT)
 
 .PHONY: test
-test: cargo-test build ## build and run every test on the default Python (ARGS=… for pytest)
+test: cargo-test build proxies ## build and run every test on the default Python (ARGS=… for pytest)
 	$(PYTEST) $(ARGS)
+
+.PHONY: proxies
+proxies:
+	@.ci/proxies
 
 .PHONY: pairwise
 pairwise: ## the asyncio-facing tests on every other Python found, as CI does

@@ -1,7 +1,8 @@
 """Every option, once: the command line, the environment, docs/settings.md and Rust all read this.
 
-What a client may cost is in `bounds.py`, TLS in `encryption.py`, how many processes serve in `processes.py`.
-Not how an option is read from text (`options.py`), nor where the values come from (`sources.py`).
+What a client may cost is in `bounds.py`, TLS in `encryption.py`, how many processes serve in `processes.py`,
+proxies in `proxy_options.py`. Not how an option is read from text (`options.py`), nor where the values come
+from (`sources.py`).
 
 Invariant: a `Config` that exists is valid, however it was made or changed.
 """
@@ -13,10 +14,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
-from bridgehead import address, forwarded, levels
+from bridgehead import address, levels
 from bridgehead.access_format import read as read_access_format
 from bridgehead.errors import StartError
-from bridgehead.forwarded import read as read_trusted
 from bridgehead.log_config import read as read_log_config
 from bridgehead.logging_config import LOGGING_CONFIG as LOGGING_CONFIG
 from bridgehead.loop_name import read as loop_name
@@ -38,7 +38,7 @@ from bridgehead.options import (
     text,
     whole,
 )
-from bridgehead.processes import Processes
+from bridgehead.proxy_options import ProxyOptions
 from bridgehead.quantities import seconds
 from bridgehead.uvicorn_defaults import heeding
 
@@ -53,7 +53,7 @@ _NEW = "new: uvicorn has no such option"
 
 
 @dataclass(slots=True)
-class Config(Processes):
+class Config(ProxyOptions):
     """How to serve. The attributes are uvicorn's parameter names, and may be assigned; None: the default."""
 
     app: str | Application = option(
@@ -187,23 +187,6 @@ class Config(Processes):
         metavar="NUMBER",
         group="Address",
         help="connections the kernel keeps waiting; it caps this at net.core.somaxconn",
-    )
-
-    proxy_headers: bool = option(
-        True,
-        read=switch,
-        shape=Shape.SWITCH,
-        group="Proxies",
-        help="take X-Forwarded-For and X-Forwarded-Proto from those who are trusted; see docs/proxies.md",
-    )
-    forwarded_allow_ips: str | None = option(
-        None,
-        read=read_trusted,
-        metavar="ADDRESSES",
-        unset=forwarded.USUAL,
-        also=forwarded.VARIABLE,
-        group="Proxies",
-        help="trust these: addresses and networks with commas between them, or * for everybody",
     )
 
     server_header: bool = option(

@@ -23,6 +23,7 @@ def doubts(settings: Resolved) -> Iterator[str]:
     yield from _without_reload(settings)
     yield from _without_tls(settings)
     yield from _trusted_by_nothing(settings)
+    yield from _from_no_proxy(settings)
     yield from _delayed_too_long(settings)
     yield from without_effect(settings.config.http)
     root_path = settings.config.root_path
@@ -43,10 +44,20 @@ def _passed_over(settings: Resolved) -> Iterator[str]:
 
 def _trusted_by_nothing(settings: Resolved) -> Iterator[str]:
     """uvicorn says nothing of these, and takes the proxy for the client."""
-    given = settings.origins.get("forwarded_allow_ips")
-    sentence = misread(settings.config.forwarded_allow_ips or "") if given is not None else None
-    if given is not None and sentence is not None:
-        yield f"{given.source}: {sentence}"
+    for name in ("forwarded_allow_ips", "proxy_protocol_allow_ips"):
+        given = settings.origins.get(name)
+        sentence = misread(getattr(settings.config, name) or "") if given is not None else None
+        if given is not None and sentence is not None:
+            yield f"{given.source}: {sentence}"
+
+
+def _from_no_proxy(settings: Resolved) -> Iterator[str]:
+    given = settings.origins.get("proxy_protocol_allow_ips")
+    if given is not None and not settings.config.proxy_protocol:
+        yield f"{given.source} does nothing without --proxy-protocol."
+    given = settings.origins.get("forwarded_headers")
+    if given is not None and not settings.config.proxy_headers:
+        yield f"{given.source} does nothing with --no-proxy-headers."
 
 
 def _delayed_too_long(settings: Resolved) -> Iterator[str]:

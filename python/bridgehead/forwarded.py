@@ -1,4 +1,4 @@
-"""Whose word is taken for who a client is: `--forwarded-allow-ips`, read as uvicorn reads it.
+"""Whose word is taken for who a client is, and in which headers; the list of those as uvicorn reads it.
 
 Not what proxies say: that is looked at in Rust (`forwarded.rs`).
 
@@ -10,13 +10,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bridgehead.errors import StartError
+from bridgehead.errors import StartError, did_you_mean
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 VARIABLE = "FORWARDED_ALLOW_IPS"
 USUAL = "127.0.0.1,::1"
+# By which a proxy says something in a header: `X-Forwarded-For` and so on, and the standard's one for all.
+HEADERS = ("for", "proto", "host", "port", "prefix", "forwarded")
+_IN_STANDARD = frozenset({"for", "proto", "host"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +30,32 @@ class Trusted:
     addresses: tuple[str, ...] = ()
     networks: tuple[tuple[str, int], ...] = ()
     names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forwarding:
+    """Who may name another client, and in which headers; read by Rust."""
+
+    proxies: Trusted
+    headers: frozenset[str]
+
+
+def headers_taken(value: object) -> str:
+    """An option's reader: some of `HEADERS`, with commas between them."""
+    given = value.split(",") if isinstance(value, str) else value
+    if not isinstance(given, Iterable):
+        raise StartError(f"{value!r} does not name headers", f"write some of {','.join(HEADERS)}")
+    words = [str(word).strip().lower() for word in given]
+    for word in words:
+        if word not in HEADERS:
+            raise StartError(f"{word!r} is not one of {', '.join(HEADERS)}", did_you_mean(word, HEADERS))
+    both = sorted(_IN_STANDARD.intersection(words)) if "forwarded" in words else []
+    if both:
+        names = " and ".join(f"X-Forwarded-{word.capitalize()}" for word in both)
+        raise StartError(
+            f"Forwarded and {names} say the same", "take what your proxy writes, and not the other"
+        )
+    return ",".join(dict.fromkeys(words))
 
 
 def read(value: object) -> str | None:

@@ -19,7 +19,7 @@ from bridgehead._native import Sheet, Tls
 from bridgehead.asgi import Application, answer
 from bridgehead.bounds import Bounds
 from bridgehead.errors import StartError
-from bridgehead.forwarded import Trusted, trusted
+from bridgehead.forwarded import Forwarding, Trusted, trusted
 from bridgehead.lifespan import Lifespan
 from bridgehead.loops import OwnLoop
 from bridgehead.open_files import connections_that_fit
@@ -67,7 +67,8 @@ class Options:
     date_header: bool
     default_headers: tuple[tuple[bytes, bytes], ...]
     logs: Logs
-    proxies: Trusted | None
+    forwarding: Forwarding | None
+    proxy_protocol: Trusted | None
     websockets: WebSocketOptions | None
     runtime: int | str
     request_task: Chosen | None
@@ -227,10 +228,16 @@ class Worker:
             runtime=_runtime(place),
             request_task=place.tasks,
             logs=reports.wanted(config),
-            proxies=trusted(config.forwarded_allow_ips) if config.proxy_headers else None,
+            forwarding=_forwarding(config) if config.proxy_headers else None,
+            proxy_protocol=trusted(config.proxy_protocol_allow_ips) if config.proxy_protocol else None,
             # WSGI knows nothing of them.
             websockets=None if config.ws == "none" or config.interface == "wsgi" else config,
         )
+
+
+def _forwarding(config: Config) -> Forwarding:
+    headers = frozenset(config.forwarded_headers.split(","))
+    return Forwarding(proxies=trusted(config.forwarded_allow_ips), headers=headers)
 
 
 def _secure_port(bound: Sequence[Bound]) -> int:

@@ -24,6 +24,7 @@ AS_THEY_ARE = {
     *("redirect_https", "ssl_self_signed", "ssl_min_version", "ssl_crl", "ssl_ciphers"),
     *("ws_idle_timeout", "ws_lifetime", "log_format", "access_log_format"),
     *("timeout_request", "cancel_on_disconnect"),
+    *("forwarded_headers", "proxy_protocol", "proxy_protocol_allow_ips"),
     "timeout_queue",  # for a queue that there is not
     *("http2_ping_interval", "http2_ping_timeout"),  # of HTTP/2, which is off
     "limit_connection_requests",

@@ -21,6 +21,7 @@ use crate::handshake;
 use crate::listen::{Door, Listener, Open};
 use crate::memory::{self, Memory};
 use crate::peer::Peer;
+use crate::preamble;
 use crate::reclaim::Reclaim;
 use crate::redirect::Redirect;
 use crate::relief;
@@ -136,13 +137,23 @@ fn is_shortage(error: &io::Error) -> bool {
 }
 
 fn take_in((socket, peer): (Socket, Peer), listener: &Open, worker: &Arc<Worker>) {
-    let executor = &worker.executor;
-    let worker = Arc::clone(worker);
-    match listener.door() {
-        Door::Secured(doorway) => executor.spawn(handshake::run(socket, peer, doorway.clone(), worker)),
+    let (door, worker) = (listener.door().clone(), Arc::clone(worker));
+    if worker.config.proxy_protocol.is_some() {
+        let executor = worker.executor.clone();
+        executor.spawn(preamble::run(socket, peer, door, worker));
+    } else {
+        enter(socket, peer, door, worker);
+    }
+}
+
+/// Lets in one client of whom all is known that is known before its first byte.
+pub(crate) fn enter(socket: Socket, peer: Peer, door: Door, worker: Arc<Worker>) {
+    let executor = worker.executor.clone();
+    match door {
+        Door::Secured(doorway) => executor.spawn(handshake::run(socket, peer, doorway, worker)),
         Door::Open => executor.spawn(client::serve(socket, Arc::new(peer), worker)),
         Door::Redirecting(port) => {
-            let app = Arc::new(Redirect { port: *port, app: Arc::clone(&worker.app) });
+            let app = Arc::new(Redirect { port, app: Arc::clone(&worker.app) });
             let worker = Arc::new(Worker { app, ..Worker::clone(&worker) });
             executor.spawn(client::serve(socket, Arc::new(peer), worker));
         }

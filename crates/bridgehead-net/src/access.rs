@@ -194,7 +194,8 @@ impl Facts<'_> {
 impl AccessLog {
     /// Says what became of a request.
     pub(crate) fn write(&self, record: &Record, peer: &Peer, trace: Option<&Arc<Trace>>, app: &dyn App) {
-        let facts = Facts { record, root_path: &self.root_path, peer, trace, time: SystemTime::now() };
+        let root_path = peer.prefix().unwrap_or(&self.root_path);
+        let facts = Facts { record, root_path, peer, trace, time: SystemTime::now() };
         match &self.sink {
             Sink::Pipe(pipe) => pipe.write(|line| {
                 self.layout.write(&facts, line);

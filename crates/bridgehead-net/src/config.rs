@@ -9,8 +9,9 @@ use http::{HeaderName, HeaderValue};
 
 use crate::access::AccessLog;
 use crate::admission::AdmissionLimits;
-use crate::forwarded::Proxies;
+use crate::forwarded::Forwarding;
 use crate::pace::PaceLimits;
+use crate::proxies::Proxies;
 use crate::request_id::RequestIds;
 use crate::rota::Rota;
 use crate::tally::Tally;
@@ -37,7 +38,9 @@ pub struct Config {
     /// Whether it hears of connections.
     pub connections: Connections,
     /// Whose word is taken for who a client is, if anybody's.
-    pub proxies: Option<Proxies>,
+    pub forwarding: Option<Forwarding>,
+    /// Who has to begin a connection with a word of the PROXY protocol, if it is spoken; nobody else is let in.
+    pub proxy_protocol: Option<Proxies>,
     /// Gives each request an id, if that is wanted.
     pub request_ids: Option<RequestIds>,
     /// Asks the system how far a client has read.

@@ -66,7 +66,7 @@ impl Line {
         let now = Instant::now();
         Self {
             socket: Arc::new(socket),
-            trusted: worker.config.proxies.as_ref().is_some_and(|proxies| proxies.trust(&peer.client)),
+            trusted: worker.config.forwarding.as_ref().is_some_and(|each| each.proxies.trust(&peer.client)),
             peer,
             inspector: Arc::new(Inspector::new(worker.config.bounds.head)),
             lingers: AtomicBool::new(false),
@@ -132,8 +132,8 @@ impl Line {
 
     /// Who sent this request: the client, or whom a trusted proxy names.
     fn peer_of(&self, head: &request::Parts) -> Arc<Peer> {
-        let proxies = self.config.proxies.as_ref().filter(|_| self.trusted);
-        let seen = proxies.and_then(|proxies| proxies.see_through(&self.peer, &head.headers));
+        let forwarding = self.config.forwarding.as_ref().filter(|_| self.trusted);
+        let seen = forwarding.and_then(|forwarding| forwarding.see_through(&self.peer, head));
         seen.map_or_else(|| Arc::clone(&self.peer), Arc::new)
     }
 

@@ -212,6 +212,7 @@ impl Open {
                     server: Address::inet(server),
                     scheme: Scheme::Http,
                     tls: None,
+                    facade: None,
                 };
                 return Poll::Ready(Ok((Socket::tcp(stream), peer)));
             },
@@ -222,6 +223,7 @@ impl Open {
                     server: Address::Unix(path.clone()),
                     scheme: Scheme::Http,
                     tls: None,
+                    facade: None,
                 };
                 Poll::Ready(Ok((Socket::unix(stream), peer)))
             }

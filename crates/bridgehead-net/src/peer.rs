@@ -115,6 +115,31 @@ pub struct Peer {
     pub scheme: Scheme,
     /// What its handshake came to, if there was one.
     pub tls: Option<Arc<Facts>>,
+    /// How a trusted proxy shows us, if it says so.
+    pub facade: Option<Box<Facade>>,
+}
+
+/// Under which name and below which path a proxy shows us to its clients.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facade {
+    /// In the place of the request's host; as valid as one.
+    pub host: Option<Vec<u8>>,
+    /// In the place of the root path: it begins with a slash, ends with none, and is as it stands in a target.
+    pub prefix: Option<String>,
+}
+
+impl Peer {
+    /// In place of the request's own host.
+    #[must_use]
+    pub fn host(&self) -> Option<&[u8]> {
+        self.facade.as_ref()?.host.as_deref()
+    }
+
+    /// In place of the root path.
+    #[must_use]
+    pub fn prefix(&self) -> Option<&str> {
+        self.facade.as_ref()?.prefix.as_deref()
+    }
 }
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ fn place(head: &RequestHead, peer: &Peer, port: u16) -> String {
     if port == USUAL { format!("https://{host}{path}") } else { format!("https://{host}:{port}{path}") }
 }
 
-fn without_port(host: &str) -> &str {
+pub(crate) fn without_port(host: &str) -> &str {
     match host.rfind(':') {
         // The colons of an address are in its brackets.
         Some(colon) if !host[colon..].contains(']') => &host[..colon],

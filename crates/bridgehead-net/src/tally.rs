@@ -33,6 +33,8 @@ pub(crate) enum Hardship {
     BadFrames,
     /// They are too many.
     Flood,
+    /// No header of the PROXY protocol came of it, or of nobody who may send one.
+    NoPreamble,
     /// No handshake of TLS came of it.
     NoHandshake,
     /// It waits, since there are as many connections as may be.
@@ -42,13 +44,14 @@ pub(crate) enum Hardship {
 }
 
 impl Hardship {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Silence,
         Self::SlowReader,
         Self::UnreadableHead,
         Self::NoPong,
         Self::BadFrames,
         Self::Flood,
+        Self::NoPreamble,
         Self::NoHandshake,
         Self::Crowd,
         Self::Shortage,
@@ -62,6 +65,7 @@ impl Hardship {
             Self::NoPong => "no_pong",
             Self::BadFrames => "bad_frames",
             Self::Flood => "flood",
+            Self::NoPreamble => "no_proxy_header",
             Self::NoHandshake => "no_handshake",
             Self::Crowd => "crowd",
             Self::Shortage => "shortage",

@@ -4,6 +4,8 @@
 //!
 //! Invariant: nothing in a scope is shared with another request but immutable objects.
 
+use std::borrow::Cow;
+
 use bridgehead_asgi::{Fate, decode_path, http_version};
 use bridgehead_net::{Peer, RequestHead, Scheme, Trace};
 use bridgehead_tls::Facts;
@@ -180,8 +182,8 @@ impl Template {
         if head.version != Version::HTTP_11 {
             scope.set_item(names::http_version(py), http_version(head.version))?;
         }
-        self.set_target(&scope, head)?;
-        scope.set_item(names::headers(py), self.headers(py, head)?)?;
+        self.set_target(&scope, head, peer.prefix())?;
+        scope.set_item(names::headers(py), self.headers(py, head, peer.host())?)?;
         scope.set_item(names::client(py), self.addresses.object(py, &peer.client)?)?;
         scope.set_item(names::server(py), self.addresses.object(py, &peer.server)?)?;
         let mut state = self.state.as_ref().map(|state| state.bind(py).copy()).transpose()?;
@@ -194,18 +196,27 @@ impl Template {
         Ok(scope)
     }
 
-    /// The target, below the root path as a proxy would have cut it off.
-    fn set_target(&self, scope: &Bound<'_, PyDict>, head: &RequestHead) -> PyResult<()> {
+    /// The target, below the root path as a proxy would have cut it off, or below what a proxy says to have cut off.
+    fn set_target(
+        &self,
+        scope: &Bound<'_, PyDict>,
+        head: &RequestHead,
+        prefix: Option<&str>,
+    ) -> PyResult<()> {
         let py = scope.py();
         let raw = head.target.path();
         let path = decode_path(raw.as_bytes());
+        let root = prefix.map_or(Cow::Borrowed(&*self.root_path), |prefix| decode_path(prefix.as_bytes()));
+        if prefix.is_some() {
+            scope.set_item(intern!(py, "root_path"), root.as_ref())?;
+        }
         // `*` is the whole server, which no proxy has cut anything off.
-        if self.root_path.is_empty() || raw == "*" {
+        if root.is_empty() || raw == "*" {
             scope.set_item(names::path(py), path.as_ref())?;
             scope.set_item(names::raw_path(py), PyBytes::new(py, raw.as_bytes()))?;
         } else {
-            let raw = format!("{}{raw}", self.root_path);
-            scope.set_item(names::path(py), format!("{}{path}", self.root_path))?;
+            let raw = format!("{}{raw}", prefix.unwrap_or(&self.root_path));
+            scope.set_item(names::path(py), format!("{root}{path}"))?;
             scope.set_item(names::raw_path(py), PyBytes::new(py, raw.as_bytes()))?;
         }
         let query = head.target.query().unwrap_or_default();
@@ -213,12 +224,18 @@ impl Template {
     }
 
     /// Names are lower-case, values and their order as they came. The host of an absolute target takes the Host header's
-    /// place, as RFC 9112 section 3.2.2 asks.
-    fn headers<'py>(&self, py: Python<'py>, head: &RequestHead) -> PyResult<Bound<'py, PyList>> {
-        let host = head.target.authority().map(http::uri::Authority::as_str);
+    /// place, as RFC 9112 section 3.2.2 asks; the one that a trusted proxy names takes the place of both.
+    fn headers<'py>(
+        &self,
+        py: Python<'py>,
+        head: &RequestHead,
+        named: Option<&[u8]>,
+    ) -> PyResult<Bound<'py, PyList>> {
+        let target = || head.target.authority().map(|authority| authority.as_str().as_bytes());
+        let host = named.or_else(target);
         let pair = |(name, value): (&HeaderName, &HeaderValue)| {
             let value = match host {
-                Some(host) if name == HOST => host.as_bytes(),
+                Some(host) if name == HOST => host,
                 _ => value.as_bytes(),
             };
             (self.header_names.object(py, name), PyBytes::new(py, value))
@@ -232,7 +249,7 @@ impl Template {
         if let Some(host) = host
             && !head.headers.contains_key(HOST)
         {
-            list.insert(0, (PyBytes::new(py, b"host"), PyBytes::new(py, host.as_bytes())))?;
+            list.insert(0, (PyBytes::new(py, b"host"), PyBytes::new(py, host)))?;
         }
         Ok(list)
     }

@@ -2,7 +2,7 @@
 //!
 //! Orchestration (lifespan, deadlines, what is said) is `worker.py`'s; each method here is one step of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bridgehead_metrics::{Condition, Gauge, Sheet};
-use bridgehead_net::{Config, Http2, Known, Listener, LogPipe, Network, Ownership, Stage, Tally};
+use bridgehead_net::{Config, Http2, Known, Listener, LogPipe, Network, Ownership, Stage, Taken, Tally};
 use http::{HeaderName, HeaderValue};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -62,7 +62,9 @@ struct Options {
     date_header: bool,
     default_headers: Vec<(Vec<u8>, Vec<u8>)>,
     logs: Logs,
-    proxies: Option<Proxies>,
+    forwarding: Option<Forwarding>,
+    /// Who speaks for clients before their first byte.
+    proxy_protocol: Option<Proxies>,
     websockets: Option<WebSockets>,
     runtime: Wanted,
     /// What coroutines are run by, if it is not asyncio alone.
@@ -105,6 +107,28 @@ impl Proxies {
             networks,
             names: self.names.iter().cloned().collect(),
         })
+    }
+}
+
+/// `bridgehead.forwarded.Forwarding`: who may name other clients, and by which headers.
+#[derive(FromPyObject)]
+struct Forwarding {
+    proxies: Proxies,
+    headers: HashSet<String>,
+}
+
+impl Forwarding {
+    fn read(&self) -> bridgehead_net::Forwarding {
+        let has = |word| self.headers.contains(word);
+        let taken = Taken {
+            client: has("for"),
+            scheme: has("proto"),
+            host: has("host"),
+            port: has("port"),
+            prefix: has("prefix"),
+            standard: has("forwarded"),
+        };
+        bridgehead_net::Forwarding { proxies: self.proxies.read(), taken }
     }
 }
 
@@ -317,7 +341,8 @@ fn config(options: &Options, logs: Wiring, sheet: &Sheet) -> PyResult<Config> {
         refusals: logs.refusals,
         tally: Tally::on(sheet.clone()),
         connections: logs.connections,
-        proxies: options.proxies.as_ref().map(Proxies::read),
+        forwarding: options.forwarding.as_ref().map(Forwarding::read),
+        proxy_protocol: options.proxy_protocol.as_ref().map(Proxies::read),
         request_ids: logs.request_ids,
         unconfirmed: ffi::unconfirmed,
         give_back: ffi::give_back,
