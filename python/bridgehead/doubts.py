@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from bridgehead.config import OPTIONS
 from bridgehead.forwarded import misread
 from bridgehead.patience import longest_delay
+from bridgehead.sockets import longest_backlog
 from bridgehead.sources import Resolved
 from bridgehead.uvicorn_options import without_effect
 
@@ -25,6 +26,7 @@ def doubts(settings: Resolved) -> Iterator[str]:
     yield from _trusted_by_nothing(settings)
     yield from _from_no_proxy(settings)
     yield from _delayed_too_long(settings)
+    yield from _cut_by_the_kernel(settings)
     yield from without_effect(settings.config.http)
     root_path = settings.config.root_path
     if root_path and not (root_path.startswith("/") and not root_path.endswith("/")):
@@ -64,6 +66,13 @@ def _delayed_too_long(settings: Resolved) -> Iterator[str]:
     given, longest = settings.origins.get("drain_delay"), longest_delay(settings.config)
     if given is not None and (settings.config.drain_delay or 0.0) > longest:
         yield f"{given.source} is cut to {longest:g} s, half of --timeout-graceful-shutdown."
+
+
+def _cut_by_the_kernel(settings: Resolved) -> Iterator[str]:
+    """Linux says nothing when it makes a backlog shorter."""
+    given, longest = settings.origins.get("backlog"), longest_backlog()
+    if given is not None and longest is not None and settings.config.backlog > longest:
+        yield f"{given.source} is cut to {longest} by the kernel, which net.core.somaxconn decides."
 
 
 def _without_tls(settings: Resolved) -> Iterator[str]:

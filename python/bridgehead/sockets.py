@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
 from bridgehead.address import Address, DescriptorAddress, TcpAddress, UnixAddress
@@ -22,10 +23,19 @@ Resolved = tuple[socket.AddressFamily, tuple[Any, ...]]  # the second as `getsoc
 
 _UNIX_MODE = 0o666  # uvicorn's: the proxy in front usually runs as another user
 _SHARED_PORT_TRIES = 16  # port 0 on several addresses: the first's port may be taken on the next
+_SOMAXCONN = Path("/proc/sys/net/core/somaxconn")
 _LISTENABLE = (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX)
 _BOUND = "pass a stream socket that is bound to an address, as systemd does (its first is fd 3)"
 # The host has no such address or no such family: the others that its name resolves to will do.
 _ABSENT = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
+
+
+def longest_backlog() -> int | None:
+    """The most clients that may wait for a socket of ours; None where the system does not say."""
+    try:
+        return int(_SOMAXCONN.read_text())
+    except (OSError, ValueError):
+        return None
 
 
 class Kind(StrEnum):

@@ -184,6 +184,15 @@ def test_what_was_set_and_does_nothing_is_told(words: str, environ: dict[str, st
     assert [*line.doubts, *settings.doubts()] == told
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="no other system says how many may wait")
+def test_a_backlog_that_the_kernel_cuts_is_told() -> None:
+    most = int(Path("/proc/sys/net/core/somaxconn").read_text())
+    line = read_command_line(["app:app", "--backlog", "2147483647"])
+    settings = read_settings(line.given, {}, Path("/"), line.config)
+    told = [f"--backlog is cut to {most} by the kernel, which net.core.somaxconn decides."]
+    assert [*line.doubts, *settings.doubts()] == told
+
+
 def test_what_was_set_and_does_nothing_is_a_warning() -> None:
     with Server("wire_app:app", "--reload-poll") as server:
         server.wait_line("WARNING:  --reload-poll/--no-reload-poll does nothing without --reload.")
