@@ -71,6 +71,36 @@ def test_a_server_is_served_from_words_and_from_an_application(project: pytest.P
     run(project).assert_outcomes(passed=4)
 
 
+def test_a_server_of_tls_is_reached_as_any_other(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        """
+        import greeting
+        import pytest
+
+        @pytest.mark.parametrize("app", ["greeting:app", greeting.app])
+        def test_tls(serve_app, load, app, slow_client, canary):
+            server = serve_app(app, ssl_self_signed=True)
+            assert server.url == f"https://127.0.0.1:{server.port}"
+            assert server.ws_url == f"wss://127.0.0.1:{server.port}"
+            assert server.client.get("/").text == "hello"
+            load(server, "/", http="2", streams=4, connections=2, requests=20).assert_slo(errors=0)
+            for client in (slow_client, canary):
+                with pytest.raises(ValueError, match="in the clear"):
+                    client(server)
+
+        @pytest.mark.asyncio
+        async def test_asynchronous(serve_app):
+            async with serve_app("greeting:app", ssl_self_signed=True).async_client() as client:
+                assert (await client.get("/")).text == "hello"
+
+        def test_clear(serve_app):
+            server = serve_app("greeting:app")
+            assert server.ws_url == f"ws://127.0.0.1:{server.port}"
+        """
+    )
+    run(project).assert_outcomes(passed=4)
+
+
 def test_load_is_put_on_and_judged(project: pytest.Pytester) -> None:
     project.makepyfile(
         """

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 from bridgehead.testing.asking import Connection, Reply, ask
 from bridgehead.testing.canary_app import body_of
-from bridgehead.testing.clients import Target
+from bridgehead.testing.clients import Target, in_the_clear
 from bridgehead.testing.ledger import read_ledger
 from bridgehead.testing.promise import Outcome, Sent, Verdict, judge
 
@@ -158,5 +158,6 @@ class Canary:
 def _address(url: str) -> tuple[str, int] | str:
     if url.startswith("unix:"):
         return url.removeprefix("unix:")
+    in_the_clear(url)
     parts = urlsplit(url)
     return parts.hostname or "127.0.0.1", parts.port or 80

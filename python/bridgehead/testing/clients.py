@@ -200,8 +200,15 @@ def never_reading_client(
     return client
 
 
+def in_the_clear(url: str) -> None:
+    """Whether it can be asked byte by byte."""
+    if url.startswith("https:"):
+        raise ValueError(f"{url} is asked by TLS, and this client sends bytes of its own in the clear")
+
+
 def _connect(target: Target, *, receive_buffer: int | None = None) -> socket.socket:
     url = target if isinstance(target, str) else target.url
+    in_the_clear(url)
     path = url.removeprefix("unix:") if url.startswith("unix:") else None
     parts = urlsplit(url)
     address = (parts.hostname or "127.0.0.1", parts.port or 80)

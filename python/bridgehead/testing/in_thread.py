@@ -52,7 +52,8 @@ class ServerThread(Served):
             assert self._thread.is_alive(), f"the server ended as it started; it said:\n{self.logs}"
             assert time.monotonic() < deadline, f"not started within {STARTUP_SECONDS:g} s:\n{self.logs}"
             time.sleep(_LOOKS)
-        self._address = _address(self.server.servers[0].sockets[0].getsockname())
+        name = self.server.servers[0].sockets[0].getsockname()
+        self._address = _address(name, "https" if self.server.config.is_ssl else "http")
 
     def _run(self) -> None:
         try:
@@ -89,8 +90,8 @@ class _Hearing(logging.Handler):
             self._logs.add(line)
 
 
-def _address(name: Any) -> str:
+def _address(name: Any, scheme: str) -> str:
     if isinstance(name, str):
         return f"unix:{name}"
     host, port = name[:2]
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

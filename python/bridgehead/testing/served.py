@@ -47,16 +47,24 @@ class Served(ABC):
         return int(self.url.rpartition(":")[2])
 
     @property
+    def ws_url(self) -> str:
+        """The same for WebSockets: `ws://127.0.0.1:41234`, or `wss://…` by TLS."""
+        if self.uds is not None:
+            raise AttributeError(f"a server on {self.url} has no address for WebSockets")
+        return self.url.replace("http", "ws", 1)
+
+    @property
     def uds(self) -> str | None:
         """The Unix socket it listens on, if it does."""
         return self.url.removeprefix("unix:") if self.url.startswith("unix:") else None
 
     @property
     def client(self) -> "httpx.Client":
-        """An httpx client for it, closed with the server. It waits 15 seconds, and asks no proxy."""
+        """An httpx client for it, closed with the server: 15 seconds, any certificate, and no proxy."""
         if self._client is None:
             package = _httpx()
-            transport = package.HTTPTransport(uds=self.uds)
+            # The server is the test's own, and so is its certificate.
+            transport = package.HTTPTransport(uds=self.uds, verify=False)
             client = package.Client(base_url=self._base, transport=transport, timeout=15.0, trust_env=False)
             self._client = self._held.enter_context(client)
         return self._client
@@ -64,7 +72,7 @@ class Served(ABC):
     def async_client(self) -> "httpx.AsyncClient":
         """An asynchronous one: `async with server.async_client() as client:`."""
         package = _httpx()
-        transport = package.AsyncHTTPTransport(uds=self.uds)
+        transport = package.AsyncHTTPTransport(uds=self.uds, verify=False)
         client: httpx.AsyncClient = package.AsyncClient(
             base_url=self._base, transport=transport, timeout=15.0, trust_env=False
         )
