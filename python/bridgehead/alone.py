@@ -77,6 +77,7 @@ class Alone(CommandServer):
         if not self._is_passed_on:
             self._succession.tell(signal.SIGTERM)
         self._succession.end()
+        super()._leave()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Python's share of a signal; all of it while the control thread is there no more."""
@@ -106,6 +107,10 @@ class Alone(CommandServer):
         finally:
             if not self._is_succeeded:  # else the process goes on, and none may end it
                 taken.give_back()
+
+    def _leave(self) -> None:
+        if not self._is_succeeded:  # else its number stays the server's
+            super()._leave()
 
     def _handle_hangup(self, sig: int, frame: FrameType | None) -> None:
         super()._handle_hangup(sig, frame)

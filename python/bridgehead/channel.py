@@ -18,6 +18,7 @@ from bridgehead.station import Posting
 _CHUNK = 65536
 STOP = {"stop": True}
 RETIRE = {"retire": True}  # a stop: somebody else lets clients in from here on
+REOPEN = {"reopen": True}  # the files of logs
 SHOW = {"show": True}  # where its threads and tasks are
 
 
@@ -48,6 +49,12 @@ class Order:
     path: list[str]
     recall: int = -1
     posting: Posting | None = None  # its part, if it is one of several
+
+    @property
+    def title(self) -> list[str]:
+        """Words for who lists processes; nobody reads them."""
+        post = [] if self.posting is None else ["worker", str(self.posting.place + 1)]
+        return [*post, "of", self.config.app] if isinstance(self.config.app, str) else post
 
     def written(self) -> dict[str, Any]:
         """As JSON has it."""

@@ -83,7 +83,7 @@ def _serve(argv: Sequence[str]) -> int:
         reload.run(settings.config, given)  # each child reads the env file itself, as it then is
         return 0
 
-    if settings.config.workers != 1 and line.task is Task.SERVE and workers(settings.config) > 1:
+    if line.task is Task.SERVE and _has_a_parent(settings.config):
         from bridgehead import supervisor
 
         supervisor.run(settings.config, given)  # the same
@@ -97,6 +97,11 @@ def _serve(argv: Sequence[str]) -> int:
     from bridgehead.alone import run
 
     return run(settings.config, given)  # its successor reads the env file itself
+
+
+def _has_a_parent(config: Config) -> bool:
+    """From the start: several workers have one, and those that may not do what it does."""
+    return workers(config) > 1 or config.user is not None or config.group is not None
 
 
 def _folder() -> Path:

@@ -14,7 +14,7 @@ from types import FrameType
 from typing import NoReturn
 
 from bridgehead import config as options
-from bridgehead import forks, log, open_files, own_handlers
+from bridgehead import forks, log, open_files, own_handlers, reopening
 from bridgehead._native import Control
 from bridgehead.errors import StartError
 from bridgehead.loops import OwnLoop
@@ -56,7 +56,8 @@ class CommandServer(Server):
         self._control = Control(asyncio.get_running_loop(), self._told_by_control, patience)
         own_handlers.watch(HANDLED_SIGNALS, self._control.rearm, self._stop)
         try:
-            yield
+            with reopening.on_signal(asyncio.get_running_loop().call_soon_threadsafe):
+                yield
         finally:
             self._control.detach()
 

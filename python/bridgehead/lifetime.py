@@ -8,10 +8,8 @@ Invariant: more memory once may be one large request; twice in a row it is the p
 import os
 import random
 from collections.abc import Callable
-from dataclasses import replace
 
 from bridgehead.config import Config
-from bridgehead.quantities import Bytes
 
 _SHARE = 0.1  # of a limit, what chance may add if nothing is said of it
 _SAMPLES = 2
@@ -44,11 +42,6 @@ class Lifetime:
         if self._larger >= _SAMPLES:
             return f"takes {memory / 1024**2:.0f} MiB of memory"
         return None
-
-
-def endless(config: Config) -> Config:
-    """The same, for a process that somebody else counts for."""
-    return replace(config, limit_max_requests=None, worker_lifetime=0.0, worker_max_rss=Bytes(0))
 
 
 def resident(process: int) -> int:

@@ -17,10 +17,12 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Any, Protocol
 
-from bridgehead.channel import RETIRE, SHOW, STOP, Channel, News, Order, Stage, news_of
+from bridgehead.channel import REOPEN, RETIRE, SHOW, STOP, Channel, News, Order, Stage, news_of
 from bridgehead.config import Config
 from bridgehead.errors import EXIT_START_FAILED
+from bridgehead.identity import Identity
 from bridgehead.inherited import Inherited
+from bridgehead.quantities import Bytes
 from bridgehead.sockets import Bound
 
 SILENCE = 2.0  # seconds within which a child that is stopped has to say something
@@ -70,10 +72,11 @@ class Offspring:
         lent, recall = socket.socketpair()
         with theirs, recall, _without_interrupts():
             process = subprocess.Popen(
-                interpreter("bridgehead.child", str(theirs.fileno())),
+                interpreter("bridgehead.child", str(theirs.fileno()), *order.title),
                 pass_fds=[theirs.fileno(), recall.fileno(), *(each.fileno() for each in inherited)],
                 env=dict(home.environ),
                 cwd=home.folder,
+                **home.rights,
             )
             order = replace(order, recall=recall.fileno())
         self._hold(process, Channel(ours), lent)
@@ -148,6 +151,10 @@ class Offspring:
         self.state = State.STOPPING
         self._expect(within)
 
+    def reopen(self) -> None:
+        """Have it open its logs again."""
+        self._channel.send(REOPEN)
+
     def show(self) -> None:
         """Have it write on stderr where its threads and tasks are."""
         self._channel.send(SHOW)
@@ -213,6 +220,21 @@ class Home:
 
     environ: Mapping[str, str]
     folder: str | None = None
+    identity: Identity | None = None
+
+    @property
+    def rights(self) -> dict[str, Any]:
+        """As `subprocess` has them."""
+        if self.identity is None:
+            return {}
+        user, group, groups = self.identity.user, self.identity.group, self.identity.groups
+        return {"user": user, "group": group, "extra_groups": groups}
+
+
+def for_a_child(config: Config) -> Config:
+    """The same, without what its parent does for it."""
+    endless = replace(config, limit_max_requests=None, worker_lifetime=0.0, worker_max_rss=Bytes(0))
+    return replace(endless, workers=1, reload=False, pidfile=None, user=None, group=None, umask=None)
 
 
 def interpreter(module: str, *words: str) -> list[str]:

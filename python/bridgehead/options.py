@@ -181,6 +181,21 @@ def text(value: object) -> str:
     raise StartError(f"{value!r} is not a text")
 
 
+def name_or_number(value: object) -> str:
+    """Of a user or a group."""
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return str(value)
+    return path(value)
+
+
+def octal(value: object) -> str:
+    """Rights of files, as `chmod` has them."""
+    written = f"{value:03o}" if isinstance(value, int) and not isinstance(value, bool) else value
+    if isinstance(written, str) and re.fullmatch(r"(0o)?[0-7]{1,4}", written) and int(written, 8) <= 0o777:
+        return written
+    raise StartError(f"{value!r} is not a mask from 000 to 777", "write it in octal: 027")
+
+
 def path(value: object) -> str:
     """A path, which has at least one letter."""
     if text(value):

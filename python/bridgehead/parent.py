@@ -12,7 +12,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bridgehead.channel import RETIRE, SHOW, STOP, Channel, Stage
+from bridgehead.channel import REOPEN, RETIRE, SHOW, STOP, Channel, Stage
+from bridgehead.reopening import reopen
 from bridgehead.stacks import show
 
 
@@ -45,6 +46,8 @@ class Parent:
 
     def _listen(self, said: Sequence[dict[str, Any]] | None) -> None:
         while said is not None and STOP not in said and RETIRE not in said:
+            if REOPEN in said:
+                reopen()
             if SHOW in said:
                 show(self._loop)
             said = self._channel.receive()

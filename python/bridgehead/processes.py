@@ -8,7 +8,7 @@ Not what the parent of several does with them: `supervisor/`.
 from dataclasses import dataclass
 
 from bridgehead.encryption import Encryption
-from bridgehead.options import maybe, number_or, option, whole
+from bridgehead.options import below, maybe, name_or_number, number_or, octal, option, path, whole
 from bridgehead.quantities import Bytes, seconds, size
 
 _NEW = "new: uvicorn has no such option"
@@ -67,5 +67,39 @@ class Processes(Encryption):
         metavar="SIZE",
         group=_GROUP,
         help="have a successor take over from a worker that takes more memory (Linux); 0: never",
+        differs=_NEW,
+    )
+    pidfile: str | None = option(
+        None,
+        read=maybe(path),
+        metavar="FILE",
+        anchor=below,
+        group=_GROUP,
+        help="write the number of the process to be signalled here, once its sockets are bound",
+        differs=_NEW,
+    )
+    user: str | None = option(
+        None,
+        read=maybe(name_or_number),
+        metavar="NAME",
+        group=_GROUP,
+        help="whom workers run as, by name or number; a parent binds the sockets, and keeps its rights",
+        differs=_NEW,
+    )
+    group: str | None = option(
+        None,
+        read=maybe(name_or_number),
+        metavar="NAME",
+        unset="the user's own",
+        group=_GROUP,
+        help="the group that workers run as, by name or number",
+        differs=_NEW,
+    )
+    umask: str | None = option(
+        None,
+        read=maybe(octal),
+        metavar="OCTAL",
+        group=_GROUP,
+        help="what is taken from the rights of files that the application makes, such as 027",
         differs=_NEW,
     )

@@ -15,14 +15,15 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from importlib.util import cache_from_source
 
-from bridgehead import log
+from bridgehead import log, pidfile
 from bridgehead._native import Watcher
 from bridgehead.caught import Caught
 from bridgehead.channel import Order
 from bridgehead.config import Config
 from bridgehead.cores import workers
 from bridgehead.errors import StartError
-from bridgehead.offspring import Home, Offspring, lent
+from bridgehead.identity import identity, set_umask
+from bridgehead.offspring import Home, Offspring, for_a_child, lent
 from bridgehead.sockets import Bound, bind
 from bridgehead.stand_in import StandIn
 from bridgehead.watched import Watched, watched
@@ -45,6 +46,7 @@ def run(config: Config, environ: Mapping[str, str]) -> signal.Signals:
     if workers(config) > 1:
         hint = "leave out one of the two (workers are also set by WEB_CONCURRENCY)"
         raise StartError("several workers and reload do not go together yet", hint)
+    set_umask(config)
     what = watched(config)
     with ExitStack() as stack:
         if config.ssl_self_signed:
@@ -54,6 +56,8 @@ def run(config: Config, environ: Mapping[str, str]) -> signal.Signals:
         bound = bind(config.addresses(), backlog=config.backlog)
         for each in bound:
             stack.callback(each.close)
+        pidfile.write(config.pidfile)
+        stack.callback(pidfile.remove, config.pidfile)
         caught = stack.enter_context(Caught([signal.SIGINT, signal.SIGTERM, signal.SIGCHLD]))
         watcher = stack.enter_context(closing(Watcher(what)))
         _announce(what)
@@ -70,9 +74,9 @@ class _Reloader:
     def __init__(self, config: Config, environ: Mapping[str, str], bound: list[Bound]) -> None:
         listeners = [each.socket for each in bound]
         grace = min(_GRACE, config.timeout_graceful_shutdown)
-        order = replace(lent(config, bound), reload=False, timeout_graceful_shutdown=grace)
+        order = replace(for_a_child(lent(config, bound)), timeout_graceful_shutdown=grace)
         self._order = Order(config=order, path=sys.path)
-        self._home = Home(environ=environ)
+        self._home = Home(environ=environ, identity=identity(config))
         self._listeners = listeners
         self._selector = selectors.DefaultSelector()
         self._stand_in = StandIn(self._selector, listeners)

@@ -15,9 +15,10 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any, NoReturn
 
-from bridgehead import forks, log, signal_wake
+from bridgehead import forks, log, pidfile, signal_wake
 from bridgehead.certificates import Keeper
 from bridgehead.errors import EXIT_START_FAILED, Interrupted, StartError
+from bridgehead.identity import set_umask
 from bridgehead.lifespan import Lifespan
 from bridgehead.listening import Listening
 from bridgehead.loops import OwnLoop
@@ -135,6 +136,7 @@ class Server:
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve on the loop that runs, until told to stop. SystemExit with code 3 if it cannot start."""
         self._told_before = self.should_exit
+        set_umask(self.config)
         # Before any signal is taken: an import that hangs is interrupted as usual. Inside the loop, since
         # applications ask for it while they are imported.
         with self._refusing():
@@ -176,6 +178,7 @@ class Server:
             self._tenure = Tenure.of(self.config)
             station = self._station if self._tenure is None else self._tenure.station
             place = Place(bound=self._bound, recall=self._recall, station=station, own=self._own, tasks=tasks)
+            pidfile.write(self.config.pidfile)
             self._worker = Worker(self.config.loaded_app, self.lifespan, self.config, place)
         groups = [self._bound] if sockets is None else [[each] for each in self._bound]
         self.servers = [Listening(each, self._worker) for each in groups]
@@ -361,8 +364,11 @@ class Server:
             self.lifespan.abandon()
         if self._tenure is not None:
             self._tenure.close()
-            self._tenure = None
+        self._leave()
         self._close_sockets()
+
+    def _leave(self) -> None:
+        pidfile.remove(self.config.pidfile)
 
     def _close_sockets(self) -> None:
         for each in self._bound:

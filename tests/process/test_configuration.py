@@ -74,7 +74,18 @@ def samples(option: Option) -> Iterator[tuple[str, object]]:
     """A default that is not empty, or something of the right type."""
     if option.default not in (None, "", ()):
         yield as_toml(option.default), option.default
-    for written in ("true", "7", '"/x"', '["/x"]', '"{status}"', '["A: b"]', '[":1"]', '"info"', '"uvicorn"'):
+    for written in (
+        "true",
+        "7",
+        '"/x"',
+        '["/x"]',
+        '"{status}"',
+        '["A: b"]',
+        '[":1"]',
+        '"info"',
+        '"uvicorn"',
+        '"027"',
+    ):
         yield written, tomllib.loads(f"x = {written}")["x"]
 
 

@@ -12,11 +12,12 @@ import threading
 from collections.abc import Mapping
 from contextlib import ExitStack
 
-from bridgehead import log
+from bridgehead import log, pidfile
 from bridgehead.caught import Caught
 from bridgehead.config import Config
 from bridgehead.cores import workers
 from bridgehead.errors import StartError
+from bridgehead.identity import identity, set_umask
 from bridgehead.offspring import Home
 from bridgehead.supervisor.crew import SIGNALS, Crew
 from bridgehead.supervisor.hired import Terms
@@ -31,6 +32,8 @@ def run(config: Config, environ: Mapping[str, str]) -> signal.Signals:
     if threading.current_thread() is not threading.main_thread():
         message = "several workers need the main thread, the only one that signals come to"
         raise StartError(message, "call it there")
+    set_umask(config)
+    home = Home(environ=environ, identity=identity(config))
     with ExitStack() as stack:
         if config.ssl_self_signed:
             from bridgehead.certificates import made_once
@@ -38,8 +41,10 @@ def run(config: Config, environ: Mapping[str, str]) -> signal.Signals:
             config = made_once(config, stack)
         slots = Slots.bound(config, workers(config))
         stack.callback(slots.close)
+        pidfile.write(config.pidfile)
+        stack.callback(pidfile.remove, config.pidfile)
         caught = stack.enter_context(Caught(SIGNALS))
-        terms = Terms(config, Home(environ=environ), slots)
+        terms = Terms(config, home, slots)
         log.parent_started(os.getpid())
         told = Crew(terms).run(caught)
         log.parent_finished(os.getpid())

@@ -17,6 +17,7 @@ from typing import Any, NoReturn, Protocol
 from bridgehead import log
 from bridgehead.errors import EXIT_START_FAILED
 from bridgehead.patience import Patience
+from bridgehead.reopening import reopen
 from bridgehead.supervisor.health import LOOK, Health
 from bridgehead.supervisor.hired import Hired, Terms
 from bridgehead.supervisor.post import Post
@@ -25,7 +26,7 @@ from bridgehead.supervisor.rolling import Rolling
 
 SIGNALS = (
     *(signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGCHLD),
-    *(signal.SIGHUP, signal.SIGTTIN, signal.SIGTTOU),
+    *(signal.SIGHUP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGUSR1),
 )
 
 MOST = 512  # workers; as many as `--workers` takes
@@ -135,7 +136,11 @@ class Crew:
     def _start_who_is_due(self) -> None:
         for post in self._posts:
             if post.patience == 0.0:
-                self._listen(post, post.hire())
+                child = post.hire()
+                if child is not None:
+                    self._listen(post, child)
+                elif not self._served and post.failures >= _TRIES:
+                    self._give_up()
 
     def _listen(self, post: Post, child: Hired) -> None:
         self._selector.register(child, selectors.EVENT_READ, partial(self._hear, post, child))
@@ -166,13 +171,21 @@ class Crew:
         for number in orders.take():
             if number is signal.SIGCHLD:
                 continue  # `_judge` looks
-            if number in _CHANGES:
+            if number is signal.SIGUSR1:
+                self._reopen()
+            elif number in _CHANGES:
                 self._change(number)
             elif self._ends or number is signal.SIGQUIT:
                 self._die_by(number)
             else:
                 self._told = number
                 self._end()
+
+    def _reopen(self) -> None:
+        reopen()
+        for post in self._every:
+            for child in post:
+                child.reopen()
 
     def _change(self, number: signal.Signals) -> None:
         """What a signal asks for that ends nothing; one that is ending does no more of it."""
@@ -239,11 +252,15 @@ class Crew:
         if refused:
             self._failure = EXIT_START_FAILED  # it has said why
         elif post.failures >= _TRIES:
-            log.logger().error("No worker has come up in %d tries: giving up.", _TRIES)
-            self._failure = EXIT_NONE_CAME_UP
+            self._give_up()
         if self._failure is not None:
             self._deadline = time.monotonic()
             self._kill()
+
+    def _give_up(self) -> None:
+        log.logger().error("No worker has come up in %d tries: giving up.", _TRIES)
+        self._failure = EXIT_NONE_CAME_UP
+        self._deadline = time.monotonic()
 
     def _kill(self) -> None:
         for post in self._every:

@@ -14,8 +14,8 @@ from typing import Any
 from bridgehead._native import Board
 from bridgehead.channel import News, Order, Stage
 from bridgehead.config import Config
-from bridgehead.lifetime import Lifetime, endless
-from bridgehead.offspring import SILENCE, Home, Offspring, lent
+from bridgehead.lifetime import Lifetime
+from bridgehead.offspring import SILENCE, Home, Offspring, for_a_child, lent
 from bridgehead.sockets import Bound
 from bridgehead.station import Posting
 from bridgehead.supervisor.figures import Figures
@@ -39,7 +39,11 @@ class Hired(Offspring):
         self.spent = False  # whether it was said that its time is over
         self.lifetime = terms.lifetime()
         if written is None:
-            super().__init__(*terms.order(slot, self.place), terms.home)
+            try:
+                super().__init__(*terms.order(slot, self.place), terms.home)
+            except OSError:
+                self._memory.leave_place(self.place)
+                raise
             self._sheets.count_start()
         else:
             self._since = written["since"]
@@ -120,7 +124,7 @@ class Terms:
         self.config = config
         self.home = home
         self.slots = slots
-        self._order = Order(config=endless(replace(config, workers=1)), path=[*sys.path])
+        self._order = Order(config=for_a_child(config), path=[*sys.path])
 
     def lifetime(self) -> Lifetime:
         """How long one of them may serve."""

@@ -15,6 +15,8 @@ from bridgehead.offspring import State
 from bridgehead.supervisor.backoff import Backoff
 from bridgehead.supervisor.hired import Hired, Terms
 
+_PAUSE = 0.5  # seconds, when the system lets nobody be started
+
 
 class Renewal(Enum):
     """What became of the last time that a new worker was asked for."""
@@ -74,10 +76,15 @@ class Post:
         """Seconds until one is due to be started; None if none is."""
         return None if self._due is None else max(0.0, self._due - time.monotonic())
 
-    def hire(self) -> Hired:
-        """Start one."""
+    def hire(self) -> Hired | None:
+        """Start one. None: the system would not let us, and it is tried again later."""
         self._due = None
-        self.coming = Hired(self.slot, self._terms)
+        try:
+            self.coming = Hired(self.slot, self._terms)
+        except OSError as problem:
+            wait = max(self._backoff.after(None), _PAUSE)
+            self._due_in(wait)
+            log.logger().error("A worker could not be started: %s. It is tried again in %g s.", problem, wait)
         return self.coming
 
     @property

@@ -10,7 +10,7 @@ import signal
 import sys
 from typing import NoReturn
 
-from bridgehead import log
+from bridgehead import log, pidfile
 from bridgehead.caught import Caught
 from bridgehead.supervisor.crew import SIGNALS, Crew
 from bridgehead.supervisor.handover import Handover
@@ -29,6 +29,7 @@ def main() -> NoReturn:
             crew.run(caught)
         finally:
             terms.slots.close()
+            pidfile.remove(terms.config.pidfile)
         log.parent_finished(os.getpid())
     sys.exit(0)
 
