@@ -24,9 +24,9 @@ const SHORTEST: Duration = Duration::from_micros(50);
 pub(crate) struct Picoseconds(u128);
 
 impl Picoseconds {
-    /// Between two of so many a second.
+    /// Between two of so many a second; rounded up, so that one more than is meant never fits before the end.
     pub(crate) fn between(rate: f64) -> Self {
-        Self(((1e12 / rate) as u128).max(1))
+        Self(((1e12 / rate).ceil() as u128).max(1))
     }
 }
 
@@ -266,6 +266,16 @@ mod tests {
         assert_eq!(open.unsent(start + 10 * second), 5);
         open.taken.store(30, Ordering::Relaxed);
         assert_eq!(open.unsent(start + 10 * second), 0);
+    }
+
+    #[test]
+    fn as_many_are_due_as_the_rate_says() {
+        let start = Instant::now();
+        for (rate, seconds, due) in [(300.0, 6, 1800), (7.0, 3, 21), (0.3, 10, 3), (1000.0, 3600, 3_600_000)]
+        {
+            let pace = Pace::open(window(start, seconds), start, Picoseconds::between(rate), None);
+            assert_eq!(pace.unsent(start + Duration::from_secs(seconds)), due, "{rate} a second");
+        }
     }
 
     #[test]
