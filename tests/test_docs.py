@@ -33,7 +33,7 @@ WRITTEN = [
 SOURCES = [*sorted(ROOT.glob("crates/*/src/*.rs")), *sorted((ROOT / "python").rglob("*.py"))]
 FLAGS = {option.flag: option for option in OPTIONS if option.shape is not Shape.TARGET}
 # Options of other servers that there is no word for; the page for those who come from there names them.
-LEFT_BEHIND = {"--access-logfile", "--access-log-fmt", "--preload", "--worker-class"}
+LEFT_BEHIND = {"--workers-max-rss", "--access-logfile", "--access-log-fmt", "--preload", "--worker-class"}
 # Named by the README as not there: it has to change when they come.
 ABSENT: set[str] = set()
 

@@ -18,6 +18,9 @@ GUNICORNS: Mapping[str, str] = MappingProxyType(
         "--timeout": "--timeout-worker-healthcheck",
         "--graceful-timeout": "--timeout-graceful-shutdown",
         "--keep-alive": "--timeout-keep-alive",
+        "--max-requests": "--limit-max-requests",
+        "--max-requests-jitter": "--limit-max-requests-jitter",
+        "--proxy-allow-from": "--proxy-protocol-allow-ips",
         "--limit-request-line": "--limit-target",
         "--limit-request-fields": "--limit-headers",
         "--chdir": "--app-dir",
@@ -40,6 +43,7 @@ GRANIANS: Mapping[str, str] = MappingProxyType(
         "--url-path-prefix": "--root-path",
         "--working-dir": "--app-dir",
         "--env-files": "--env-file",
+        "--workers-lifetime": "--worker-lifetime",
         "--workers-kill-timeout": "--timeout-graceful-shutdown",
         "--reload-paths": "--reload-dir",
     }
