@@ -122,6 +122,27 @@ def test_a_hint_is_refused_behind_a_head_and_where_it_cannot_go(server: Server, 
     assert (report["position"], report["kind"]) == (0, "bridgehead.MisuseError")
 
 
+def test_a_body_has_a_largest_whether_its_length_is_said_or_not() -> None:
+    with Server("asgi_app:app", "--limit-body", "1000") as server, Http2Client(server.port) as client:
+        for size, status in ((1000, 200), (1001, 413), (300_000, 413)):
+            for headers in ([("content-length", str(size))], []):
+                number = client.begin("/received", method="POST", headers=headers, ends=False)
+                # What is refused by its length is not sent any more.
+                if status == 200 or not headers:
+                    client.send(number, b"x" * min(size, 60_000), ends=size <= 60_000)
+                assert client.wait(number, lambda stream: stream.headers).status == status, (size, headers)
+        assert client.ask("/received", method="POST", body=b"x").status == 200
+    assert "Traceback" not in server.stderr
+
+
+def test_a_request_that_takes_too_long_is_answered_504_and_costs_its_stream_alone() -> None:
+    with Server("asgi_app:app", "--timeout-request", "200ms") as server, Http2Client(server.port) as client:
+        name = next(names)
+        number = client.begin(f"/await-disconnect?name={name}&start=no")
+        assert client.answer(number).status == 504
+        assert client.ask("/chunks?count=1").status == 200
+
+
 def test_an_answer_to_head_has_no_body(client: Http2Client) -> None:
     answer = client.ask("/chunks?count=3", method="HEAD")
     assert (answer.status, answer.body) == (200, b"")
