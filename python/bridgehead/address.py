@@ -17,6 +17,7 @@ _port = whole(0, 65535)
 read_descriptor = whole(0, 2**31 - 1)
 
 _HINT = "write host:port, [ipv6]:port, :port, unix:/path or fd://number"
+_NAME = re.compile(r"[A-Za-z_][\w.@-]*", re.ASCII)  # a number is none
 _STAR = "*"  # other servers' word for every address
 _HOST_AND_PORT = re.compile(r"(?:\[(?P<six>[^\[\]]+)\]|(?P<host>[^\[\]:/]*)):(?P<port>[0-9]+)")
 
@@ -47,13 +48,14 @@ class UnixAddress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DescriptorAddress:
-    """A listening socket that whoever started us left open."""
+    """A listening socket that whoever started us left open, by its number or by its name."""
 
-    number: int
+    number: int = -1
+    name: str = ""
     secure: bool = False
 
     def __str__(self) -> str:
-        return f"fd://{self.number}"
+        return f"fd://{self.name or self.number}"
 
 
 Address = TcpAddress | UnixAddress | DescriptorAddress
@@ -91,7 +93,10 @@ def parse_address(written: str) -> Address:
         if path:
             return UnixAddress(path=path)
     elif written.startswith("fd://"):
-        return DescriptorAddress(number=read_descriptor(written.removeprefix("fd://")))
+        rest = written.removeprefix("fd://")
+        if _NAME.fullmatch(rest):
+            return DescriptorAddress(name=rest)
+        return DescriptorAddress(number=read_descriptor(rest))
     elif written.startswith(f"{_STAR}:"):
         raise StartError(f"{written!r} is not an address", f"write {written[1:]} for every address")
     elif parts := _HOST_AND_PORT.fullmatch(written):

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from bridgehead import config as options
 from bridgehead import forks, log
 from bridgehead.command import CommandServer
+from bridgehead.notices import Notices
 from bridgehead.offspring import Home
 from bridgehead.patience import Patience
 from bridgehead.server_config import Config
@@ -53,6 +54,7 @@ class Alone(CommandServer):
         self._settings = settings
         self._home = Home(environ=environ, folder=os.getcwd())
         self._terminal = Terminal()
+        self._notices = Notices(environ)
         # Closed, the one has the network let nobody in any more, on the other one's word.
         self._lent, self._recalled = socket.socketpair()
         self._recall = self._recalled.fileno()
@@ -112,6 +114,25 @@ class Alone(CommandServer):
         if not self._is_succeeded:  # else its number stays the server's
             super()._leave()
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """As any server, and say so."""
+        await super().startup(sockets)
+        if self.started:
+            self._notices.ready()
+            self._live()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """As any server; it is said unless others go on."""
+        if not self._is_succeeded:
+            self._notices.stopping()
+        await super().shutdown(sockets)
+
+    def _live(self) -> None:
+        """By the loop: one that is blocked gives no sign of life."""
+        self._notices.alive()
+        if self._notices.interval is not None:
+            asyncio.get_running_loop().call_later(self._notices.interval, self._live)
+
     def _handle_hangup(self, sig: int, frame: FrameType | None) -> None:
         super()._handle_hangup(sig, frame)
         if self._loop is not None:
@@ -124,6 +145,7 @@ class Alone(CommandServer):
         elif self._succession is not None:
             self._succession.tell(signal.SIGHUP)
         else:
+            self._notices.reloading()
             log.logger().info("Reloading: this process is succeeded by another once that is ready.")
             self._have_successor()
 
@@ -172,6 +194,7 @@ class Alone(CommandServer):
     def _stay(self) -> None:
         """The successor did not come up."""
         self._succession = None
+        self._notices.ready()
         self._not_before = time.monotonic() + self._pause
         self._pause = min(2.0 * self._pause, _LONGEST_PAUSE)
         log.logger().error("The reload has failed: the new process did not start. This one stays.")

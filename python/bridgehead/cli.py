@@ -26,6 +26,9 @@ EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 # The one word after `bridgehead` that is no target.
 LOAD = "load"
 
+# Whatever says where to listen.
+_ADDRESSES = ("bind", "host", "port", "uds", "fd")
+
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """`serve`: serve until told to stop, and end the process."""
@@ -77,6 +80,8 @@ def _serve(argv: Sequence[str]) -> int:
         text = as_file(settings) if line.task is Task.PRINT_TOML else as_table(settings)
         sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
         return 0
+    if line.task is Task.SERVE:
+        _take_passed_sockets(settings, given)
     if settings.config.reload and line.task is Task.SERVE:
         from bridgehead import reload
 
@@ -97,6 +102,16 @@ def _serve(argv: Sequence[str]) -> int:
     from bridgehead.alone import run
 
     return run(settings.config, given)  # its successor reads the env file itself
+
+
+def _take_passed_sockets(settings: Settings, given: dict[str, str]) -> None:
+    """What a service manager has opened is listened on, unless something else is asked for."""
+    from bridgehead import activation
+
+    passed = activation.sockets()
+    activation.take(given, os.getpid())
+    if passed and not any(name in settings.resolved.origins for name in _ADDRESSES):
+        settings.config.bind = tuple(f"fd://{number}" for number, _ in passed)
 
 
 def _has_a_parent(config: Config) -> bool:

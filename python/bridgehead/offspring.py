@@ -22,6 +22,7 @@ from bridgehead.config import Config
 from bridgehead.errors import EXIT_START_FAILED
 from bridgehead.identity import Identity
 from bridgehead.inherited import Inherited
+from bridgehead.notices import for_workers
 from bridgehead.quantities import Bytes
 from bridgehead.sockets import Bound
 
@@ -74,7 +75,7 @@ class Offspring:
             process = subprocess.Popen(
                 interpreter("bridgehead.child", str(theirs.fileno()), *order.title),
                 pass_fds=[theirs.fileno(), recall.fileno(), *(each.fileno() for each in inherited)],
-                env=dict(home.environ),
+                env=for_workers(home.environ),
                 cwd=home.folder,
                 **home.rights,
             )

@@ -15,6 +15,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from bridgehead import activation
 from bridgehead.address import Address, DescriptorAddress, TcpAddress, UnixAddress
 from bridgehead.errors import StartError
 from bridgehead.socket_file import SocketFile, alone_beside, make_room
@@ -114,7 +115,8 @@ def _bind_one(address: Address, backlog: int) -> list[Bound]:
         case UnixAddress():
             return [_bind_unix(address, backlog)]
         case DescriptorAddress():
-            return [_adopt(address, backlog)]
+            numbers = activation.numbers(address.name) if address.name else [address.number]
+            return [_adopt(replace(address, number=each), backlog) for each in numbers]
 
 
 def _bind_tcp(address: TcpAddress, backlog: int) -> list[Bound]:

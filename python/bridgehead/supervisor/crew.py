@@ -16,10 +16,12 @@ from typing import Any, NoReturn, Protocol
 
 from bridgehead import log
 from bridgehead.errors import EXIT_START_FAILED
+from bridgehead.notices import Notices
 from bridgehead.patience import Patience
 from bridgehead.reopening import reopen
 from bridgehead.supervisor.health import LOOK, Health
 from bridgehead.supervisor.hired import Hired, Terms
+from bridgehead.supervisor.orphans import reap
 from bridgehead.supervisor.post import Post
 from bridgehead.supervisor.recycling import Recycling
 from bridgehead.supervisor.rolling import Rolling
@@ -56,6 +58,7 @@ class Crew:
         self._slots = terms.slots
         self._terms = terms
         self._first = first
+        self._notices = Notices(terms.home.environ)
         patience = Patience.of(config, terms.home.environ)
         self._delay = patience.delay
         self._grace = patience.longest + _MARGIN
@@ -127,7 +130,7 @@ class Crew:
         return self._deadline is not None
 
     def _patience(self) -> float:
-        times = [LOOK, *(post.patience for post in self._posts)]
+        times = [LOOK, self._notices.patience, *(post.patience for post in self._posts)]
         times += [child.patience for post in self._every for child in post]
         now = time.monotonic()
         times += [max(0.0, each - now) for each in (self._deadline, self._gates) if each is not None]
@@ -153,6 +156,7 @@ class Crew:
             post.hear(child)
             if child.served and not self._served:
                 self._served = True
+                self._notices.ready()
                 (self._first or self._announce)()
 
     def _announce(self) -> None:
@@ -193,6 +197,7 @@ class Crew:
             return
         if number is signal.SIGHUP:
             self._rolling.begin(self._posts)
+            self._notices.reloading()
             return
         if number is signal.SIGTTIN and len(self._posts) < MOST:
             self._posts.append(Post(self._lowest_number(), self._terms, self._grace))
@@ -213,6 +218,7 @@ class Crew:
         now = time.monotonic()
         self._deadline, self._gates = now + self._grace, now + self._delay
         log.stopping()
+        self._notices.stopping()
         self._shut_gates()
         for post in self._every:
             post.stop()
@@ -225,6 +231,7 @@ class Crew:
 
     def _judge(self) -> None:
         """See what has become of the workers, and of time."""
+        self._notices.alive()
         self._shut_gates()
         late = self._deadline is not None and self._deadline <= time.monotonic()
         for post in self._every:
@@ -235,10 +242,13 @@ class Crew:
                 if child.has_ended():
                     self._bury(post, child)
         self._parting = [post for post in self._parting if any(True for _ in post)]
+        if self._first is None:  # else there are others here who wait for their own
+            reap({child.pid for post in self._every for child in post})
         if not self._ends:
             for post in (*self._health.look(self._posts), *self._recycling.look(self._posts)):
                 self._rolling.add(post)
-            self._rolling.step()
+            if self._rolling.step():
+                self._notices.ready()
             self._announce_all()
 
     def _bury(self, post: Post, child: Hired) -> None:

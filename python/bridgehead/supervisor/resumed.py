@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from bridgehead import log, pidfile
 from bridgehead.caught import Caught
+from bridgehead.notices import Notices
 from bridgehead.supervisor.crew import SIGNALS, Crew
 from bridgehead.supervisor.handover import Handover
 
@@ -25,6 +26,7 @@ def main() -> NoReturn:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         crew = Crew(terms)
         crew.take_over(handover.crew)
+        Notices(terms.home.environ).ready()
         try:
             crew.run(caught)
         finally:

@@ -53,21 +53,24 @@ class Rolling:
             self._current = post
             post.renewal = Renewal.UNDERWAY
 
-    def step(self) -> None:
-        """See how far it has come, and go on."""
+    def step(self) -> bool:
+        """See how far it has come, and go on. Whether a reload has just ended, well or not."""
+        ended = False
         if self._current is not None:
             if self._current.renewal is Renewal.UNDERWAY:
-                return
+                return False
             if self._current.renewal is Renewal.FAILED and not self._again:
                 self._left.clear()
+                ended = self._reloads
                 if self._reloads:
                     log.logger().error("The reload has failed: the new worker did not start. Old ones stay.")
                 self._reloads = False
             elif not self._left and self._reloads:
-                self._reloads = False
+                self._reloads, ended = False, True
                 log.logger().info("The reload is complete.")
             self._current, self._again = None, False
         # One that starts by itself is replaced when it has: it may have loaded what was there before.
         if self._left and self._left[0].coming is None:
             self._current = self._left.pop(0)
             self._current.renew()
+        return ended
