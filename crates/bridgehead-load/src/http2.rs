@@ -44,6 +44,8 @@ impl Http2 {
     pub(crate) async fn open(line: Line) -> Result<Self, Fault> {
         let (sender, connection) = Builder::new()
             .enable_push(false)
+            // Until the server has said how many it allows: what is more it would refuse.
+            .initial_max_send_streams(1)
             .initial_window_size(STREAM_AHEAD)
             .initial_connection_window_size(CONNECTION_AHEAD)
             .handshake(line)

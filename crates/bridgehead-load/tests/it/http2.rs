@@ -33,6 +33,8 @@ struct Server {
     most: AtomicUsize,
     /// After so many requests of a connection it says GOAWAY; 0: never.
     leaves_after: usize,
+    /// As many streams as it allows at once; 0: as many as come.
+    allows: u32,
     /// Resets every stream.
     resets: bool,
 }
@@ -59,11 +61,12 @@ impl Server {
 
     async fn serve(self: Arc<Self>, stream: TcpStream) {
         self.connections.fetch_add(1, Ordering::Relaxed);
-        let mut connection = Builder::new()
-            .initial_window_size(1000)
-            .handshake::<_, Bytes>(stream)
-            .await
-            .expect("a client of HTTP/2");
+        let mut builder = Builder::new();
+        builder.initial_window_size(1000);
+        if self.allows > 0 {
+            builder.max_concurrent_streams(self.allows);
+        }
+        let mut connection = builder.handshake::<_, Bytes>(stream).await.expect("a client of HTTP/2");
         let mut asked = 0;
         while let Some(Ok((request, answer))) = connection.accept().await {
             asked += 1;
@@ -163,6 +166,14 @@ fn a_connection_that_the_server_takes_leave_of_is_made_anew_and_no_request_fails
     let report = run(&by_http2(port, 100, 4));
     assert_eq!((report.whole.requests, report.whole.errors), (100, 0), "{:?}", report.first_errors);
     assert!(server.connections.load(Ordering::Relaxed) >= 100 / 11);
+}
+
+#[test]
+fn streams_that_a_server_does_not_allow_wait_for_others_to_end() {
+    let (port, server) = Server { allows: 3, ..Server::default() }.start();
+    let report = run(&by_http2(port, 100, 16));
+    assert_eq!((report.whole.requests, report.whole.errors), (100, 0), "{:?}", report.first_errors);
+    assert!(server.most.load(Ordering::Relaxed) <= 3);
 }
 
 #[test]
