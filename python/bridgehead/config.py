@@ -47,7 +47,7 @@ Application = Callable[..., Awaitable[None]]
 # As `--help` has them.
 _GROUPS = [
     *("Application", "Address", "Processes", "TLS", "Proxies", "Responses", "WebSockets"),
-    *("Timeouts", "Limits", "Development", "Logs", "From uvicorn"),
+    *("Timeouts", "Limits", "Development", "Diagnostics", "Logs", "From uvicorn"),
 ]
 _NEW = "new: uvicorn has no such option"
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from bridgehead import left_tasks, loop_name
 from bridgehead.config import Config
+from bridgehead.diagnostics import show_executor
 from bridgehead.errors import StartError
 
 if TYPE_CHECKING:
@@ -39,6 +40,10 @@ class OwnLoop:
             self.selector = _new_selector()
             loop = asyncio.SelectorEventLoop(self.selector)
         self.loop = loop or asyncio.new_event_loop()
+        if config.loop_debug:
+            self.loop.set_debug(True)
+        if not hasattr(self.loop, "_default_executor"):
+            show_executor(self.loop)
         self._end: float | None = None
 
     def ends_by(self, end: float) -> None:

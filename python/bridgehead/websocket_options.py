@@ -8,9 +8,9 @@ Rust enforces all of them, which reads them off a `Config`; 0 is none where ther
 from dataclasses import dataclass
 from typing import cast
 
+from bridgehead.health_options import HealthOptions
 from bridgehead.options import choice, maybe, option, switch, whole
 from bridgehead.quantities import Bytes, seconds, some
-from bridgehead.uvicorn_options import UvicornOptions
 
 _NEW = "new: uvicorn has no such option"
 _GROUP = "WebSockets"
@@ -18,7 +18,7 @@ _LARGEST = 2**40
 
 
 @dataclass(slots=True, kw_only=True)
-class WebSocketOptions(UvicornOptions):
+class WebSocketOptions(HealthOptions):
     """What a WebSocket may cost, and how it is kept alive."""
 
     ws: str = option(

@@ -18,6 +18,7 @@ from bridgehead._native import Server as Network
 from bridgehead._native import Sheet, Tls
 from bridgehead.asgi import Application, answer
 from bridgehead.bounds import Bounds
+from bridgehead.diagnostics import Watched
 from bridgehead.errors import StartError
 from bridgehead.forwarded import Forwarding, Trusted, trusted
 from bridgehead.lifespan import Lifespan
@@ -41,6 +42,8 @@ class Host:
     finished: Callable[[], object]
     complain: Callable[[str, log.Names | None], object]
     warn: Callable[[str, log.Names | None], object]
+    census: Callable[[], tuple[int, int, int, int]]
+    slow: Callable[[float, float, bool], object]
     trace: Callable[[str], object] | None
     event_loop: asyncio.AbstractEventLoop
     context: contextvars.Context
@@ -57,6 +60,7 @@ class Options:
     recall: int | None
     rota: Station | None
     sheet: Sheet
+    slow_step: float | None
     root_path: str
     state: dict[str, Any]
     pathsend: bool
@@ -123,8 +127,11 @@ class Worker:
         self._ending = asyncio.Event()
         self._closed = asyncio.Event()
         context = contextvars.Context() if config.reset_contextvars else lifespan.context
+        self._sheet = place.station.sheet if place.station is not None else Sheet()
+        self._watched = Watched(self._loop, self._sheet)
         host = self._host(application, context, ours=place.tasks is not None)
         self._network = Network(host, self._options(config, lifespan.state, place))
+        self._watched.begin(self._network)
         if self._selector is not None:
             self._selector.attach(self._loop, self._network.turner)
         if self._network.fallback is not None:
@@ -191,6 +198,7 @@ class Worker:
     def _close(self) -> None:
         if self._selector is not None:
             self._selector.detach(self._loop)
+        self._watched.end()
         self._network.close()
         log.counted(self._network.counts)
         self._closed.set()
@@ -202,6 +210,8 @@ class Worker:
             finished=self._requests.finish,
             complain=log.misbehaviour,
             warn=log.surprise,
+            census=self._watched.count,
+            slow=self._watched.steps.tell,
             trace=trace.drives(os.environ, ours=ours),
             event_loop=self._loop,
             context=context,
@@ -215,7 +225,8 @@ class Worker:
             redirect=_secure_port(place.bound) if config.redirect_https else None,
             recall=place.recall,
             rota=place.station,
-            sheet=place.station.sheet if place.station is not None else Sheet(),
+            sheet=self._sheet,
+            slow_step=config.slow_step or None,
             root_path=config.root_path,
             state=state,
             pathsend=config.pathsend,

@@ -69,7 +69,7 @@ pub fn serve(
     let open = |listener: Listener| Ok(listener.open()?.bears_silence_for(silence));
     let open: Vec<Open> = own.into_iter().map(open).collect::<io::Result<_>>()?;
     let (watch, last) = shutdown::watch(stage);
-    let admission = Admission::new(config.bounds.admission);
+    let admission = config.admission.get_or_init(|| Admission::new(config.bounds.admission)).clone();
     let crowd = Crowd::new(config.bounds.connections, executor.clone());
     let memory = Memory::new(memory::ALL);
     let reclaim = Reclaim::new(config.give_back, executor.clone());

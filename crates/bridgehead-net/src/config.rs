@@ -3,12 +3,13 @@
 //! Defaults live in `python/bridgehead/config.py`, once.
 
 use std::os::fd::BorrowedFd;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use http::{HeaderName, HeaderValue};
 
 use crate::access::AccessLog;
-use crate::admission::AdmissionLimits;
+use crate::admission::{Admission, AdmissionLimits};
 use crate::forwarded::Forwarding;
 use crate::pace::PaceLimits;
 use crate::proxies::Proxies;
@@ -35,6 +36,8 @@ pub struct Config {
     pub refusals: Refusals,
     /// Counts what clients were denied.
     pub tally: Tally,
+    /// Set once it is served: whoever runs the worker asks how many requests wait for a permit.
+    pub admission: Arc<OnceLock<Admission>>,
     /// Whether it hears of connections.
     pub connections: Connections,
     /// Whose word is taken for who a client is, if anybody's.

@@ -8,20 +8,23 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bridgehead_net::{Arrival, Executor, Token};
 use pyo3::prelude::*;
 use slab::Slab;
 
+use crate::callables::Callables;
 use crate::function::{ReceiveFunction, SendFunction};
 use crate::fused::Patience;
+use crate::health::Pace;
 use crate::http::Http;
 use crate::http_state::State;
 use crate::inbox::{Event, Inbox};
 use crate::lent::Lender;
 use crate::logs::Names;
 use crate::nested::Nested;
+use crate::paced::Paced;
 use crate::runtime_handle::{RuntimeHandle, set_runtime_handle};
 use crate::scope::{Template, trailers};
 use crate::standby::Presence;
@@ -31,22 +34,6 @@ use crate::{ffi, logs, names};
 
 const BATCH: usize = 32;
 const SHARE: Duration = Duration::from_millis(5);
-
-/// What the bridge needs of Python to answer requests.
-pub(crate) struct Callables {
-    /// The ASGI application.
-    pub(crate) application: Py<PyAny>,
-    /// `bridgehead.asgi.answer`: the coroutine of one request.
-    pub(crate) answer: Py<PyAny>,
-    /// Called once everything is over.
-    pub(crate) finished: Py<PyAny>,
-    /// Called with a sentence about the application.
-    pub(crate) complain: Py<PyAny>,
-    /// The same, of what is no mistake, but not as it was meant.
-    pub(crate) warn: Py<PyAny>,
-    /// Takes the lines that Python's loggers are to have.
-    pub(crate) reports: Py<PyAny>,
-}
 
 /// Carries requests from the inbox to coroutines. Calling it drains the inbox, and turns a nested network first.
 #[pyclass(frozen, weakref, module = "bridgehead._native")]
@@ -72,6 +59,8 @@ pub(crate) struct Bridge {
     pub(crate) turns: AtomicU64,
     /// Requests are cancelled by us.
     pub(crate) cancels: AtomicBool,
+    /// Who looks after the loop, if anybody does.
+    pub(crate) pace: Option<Arc<Pace>>,
     /// Whether the network may want to cancel one.
     pub(crate) cancellable: bool,
 }
@@ -353,18 +342,19 @@ impl Bridge {
         this.next_turn();
         this.books().flush = Flush::Itself;
         this.inbox.open();
-        let began = Instant::now();
+        let mut paced = Paced::begin(this);
         for _ in 0..BATCH {
             let Some(event) = this.inbox.take() else { break };
             if let Err(error) = Self::handle(slf, event) {
                 names::report(py, &this.event_loop, error);
             }
             this.flush(Flush::Itself);
-            if began.elapsed() >= SHARE {
+            if paced.step() >= SHARE {
                 break;
             }
         }
         this.flush(this.between);
+        paced.end();
         this.next_turn();
         Ok(this.inbox.close())
     }

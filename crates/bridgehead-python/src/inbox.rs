@@ -6,9 +6,10 @@
 //! Invariant: an event that is pushed is followed by a wake, or by a drain that has not yet looked.
 
 use std::collections::VecDeque;
-use std::sync::PoisonError;
+use std::sync::{Arc, OnceLock, PoisonError};
 #[cfg(not(loom))]
 use std::sync::{Mutex, MutexGuard};
+use std::time::Instant;
 
 use bridgehead_net::{Arrival, Beat, Report, Token};
 #[cfg(loom)]
@@ -43,6 +44,18 @@ pub(crate) enum Event {
     Finished,
 }
 
+/// A question when the loop comes.
+#[derive(Debug)]
+pub(crate) struct Probe(pub(crate) Arc<OnceLock<Instant>>);
+
+impl Probe {
+    /// Now.
+    pub(crate) fn answer(self) {
+        // Nobody else has it.
+        let _ = self.0.set(Instant::now());
+    }
+}
+
 /// The queue. Its length is bounded by [`ARRIVALS`], [`REPORTS`] and one `Lost`, one `Progress` and one `Room` for each exchange that
 /// waits, one `Cancel` for each, one `Returned` and one `Finished`.
 #[derive(Debug)]
@@ -60,12 +73,14 @@ struct Queue {
     lost: u64,
     /// Somebody asks whether the loop lives.
     beat: Option<Beat>,
+    /// Somebody asks when it comes.
+    probe: Option<Probe>,
     watch: LoopState,
 }
 
 impl Queue {
     fn is_filled(&self) -> bool {
-        !self.events.is_empty() || self.beat.is_some()
+        !self.events.is_empty() || self.beat.is_some() || self.probe.is_some()
     }
 }
 
@@ -88,6 +103,7 @@ impl Inbox {
             reports: 0,
             lost: 0,
             beat: None,
+            probe: None,
             watch: LoopState::Armed,
         };
         Self { queue: Mutex::new(queue), wake }
@@ -100,6 +116,11 @@ impl Inbox {
     /// Whether something waits.
     pub(crate) fn is_filled(&self) -> bool {
         self.lock().is_filled()
+    }
+
+    /// How many requests wait to be started.
+    pub(crate) fn arrivals(&self) -> usize {
+        self.lock().arrivals
     }
 
     /// Queues a new request, unless too many wait.
@@ -135,6 +156,13 @@ impl Inbox {
         self.wake_for(queue);
     }
 
+    /// The same, and it says when.
+    pub(crate) fn probe(&self, probe: Probe) {
+        let mut queue = self.lock();
+        queue.probe = Some(probe);
+        self.wake_for(queue);
+    }
+
     fn push_into(&self, mut queue: MutexGuard<'_, Queue>, event: Event) {
         queue.events.push_back(event);
         self.wake_for(queue);
@@ -152,8 +180,11 @@ impl Inbox {
     pub(crate) fn open(&self) {
         let mut queue = self.lock();
         let came_back = std::mem::replace(&mut queue.watch, LoopState::Draining) == LoopState::Draining;
-        let beat = queue.beat.take();
+        let (beat, probe) = (queue.beat.take(), queue.probe.take());
         drop(queue);
+        if let Some(probe) = probe {
+            probe.answer();
+        }
         if let Some(beat) = beat {
             beat.answer();
         }

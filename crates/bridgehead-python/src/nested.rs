@@ -24,7 +24,7 @@ use pyo3::prelude::*;
 use crate::bell::Bell;
 use crate::drain::Bridge;
 use crate::fused::{Fused, Patience};
-use crate::names;
+use crate::{names, soon};
 
 /// What the loop's callbacks turn.
 pub(crate) struct Nested {
@@ -58,7 +58,8 @@ impl Nested {
         let Some(fused) = self.fused() else { return Ok(()) };
         let event_loop = bridge.get().event_loop.bind(bridge.py());
         for descriptor in fused.poll_descriptor().into_iter().chain([self.bell.descriptor()]) {
-            event_loop.call_method1(intern!(bridge.py(), "add_reader"), (descriptor, bridge))?;
+            event_loop
+                .call_method1(intern!(bridge.py(), "add_reader"), (descriptor, soon::reader(bridge)?))?;
         }
         self.schedule(bridge)
     }

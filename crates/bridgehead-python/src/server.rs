@@ -2,15 +2,14 @@
 //!
 //! Orchestration (lifespan, deadlines, what is said) is `worker.py`'s; each method here is one step of it.
 
-use std::collections::{BTreeMap, HashSet};
-use std::net::IpAddr;
+use std::collections::BTreeMap;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bridgehead_metrics::{Condition, Gauge, Sheet};
-use bridgehead_net::{Config, Http2, Known, Listener, LogPipe, Network, Ownership, Stage, Taken, Tally};
+use bridgehead_net::{Admission, Config, Http2, Listener, LogPipe, Ownership, Stage, Tally};
 use http::{HeaderName, HeaderValue};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -18,18 +17,23 @@ use pyo3::types::PyDict;
 
 use crate::board::Board;
 use crate::bounds::{Bounds, WebSockets};
-use crate::drain::{Books, Bridge, Callables, Flush};
+use crate::callables::Callables;
+use crate::census::Inquiry;
+use crate::drain::{Books, Bridge, Flush};
 use crate::driver::Driver;
 use crate::ffi;
+use crate::health::{Health, Pace};
 use crate::lent::Lender;
 use crate::logs::{Logs, Wiring};
 use crate::network::{self, Reach, Started, Wanted};
+use crate::proxying::{Forwarding, Proxies};
 use crate::real_task::RealTask;
 use crate::request_task::RequestTask;
 use crate::runtime::Runtime;
 use crate::runtime_handle::forget_runtime_handle;
 use crate::scope::{Extensions, Template};
 use crate::sheets;
+use crate::soon;
 use crate::stepper::Stepper;
 use crate::tls::Tls;
 use crate::turner::Turner;
@@ -51,6 +55,8 @@ struct Options {
     rota: Option<Rota>,
     /// What is counted goes here.
     sheet: Py<sheets::Sheet>,
+    /// Steps that hold the loop for longer are told of; without, nobody looks.
+    slow_step: Option<f64>,
     root_path: String,
     state: Option<Py<PyDict>>,
     pathsend: bool,
@@ -87,51 +93,6 @@ impl Rota {
     }
 }
 
-/// `bridgehead.forwarded.Trusted`: whose word is taken for who a client is.
-#[derive(FromPyObject)]
-struct Proxies {
-    everybody: bool,
-    addresses: Vec<IpAddr>,
-    networks: Vec<(IpAddr, u8)>,
-    names: Vec<String>,
-}
-
-impl Proxies {
-    fn read(&self) -> bridgehead_net::Proxies {
-        if self.everybody {
-            return bridgehead_net::Proxies::All;
-        }
-        let networks = self.networks.iter().map(|&(base, prefix)| Network { base, prefix }).collect();
-        bridgehead_net::Proxies::Known(Known {
-            addresses: self.addresses.iter().copied().collect(),
-            networks,
-            names: self.names.iter().cloned().collect(),
-        })
-    }
-}
-
-/// `bridgehead.forwarded.Forwarding`: who may name other clients, and by which headers.
-#[derive(FromPyObject)]
-struct Forwarding {
-    proxies: Proxies,
-    headers: HashSet<String>,
-}
-
-impl Forwarding {
-    fn read(&self) -> bridgehead_net::Forwarding {
-        let has = |word| self.headers.contains(word);
-        let taken = Taken {
-            client: has("for"),
-            scheme: has("proto"),
-            host: has("host"),
-            port: has("port"),
-            prefix: has("prefix"),
-            standard: has("forwarded"),
-        };
-        bridgehead_net::Forwarding { proxies: self.proxies.read(), taken }
-    }
-}
-
 /// `bridgehead.request_task.Chosen`: a type of task that parks, and what drives its coroutines.
 #[derive(FromPyObject)]
 struct RequestTaskType {
@@ -147,6 +108,10 @@ struct Host {
     finished: Py<PyAny>,
     complain: Py<PyAny>,
     warn: Py<PyAny>,
+    /// Counts what there is of tasks and threads.
+    census: Py<PyAny>,
+    /// Told of steps that are slow.
+    slow: Py<PyAny>,
     /// Told of each drive, when the operator asks.
     trace: Option<Py<PyAny>>,
     event_loop: Py<PyAny>,
@@ -164,6 +129,9 @@ pub(crate) struct Server {
     fallback: Option<String>,
     log: Option<Arc<LogPipe>>,
     sheet: Sheet,
+    admission: Arc<OnceLock<Admission>>,
+    // The loop's thread takes it once, to end it, as above.
+    health: Mutex<Option<Health>>,
 }
 
 impl Server {
@@ -182,8 +150,12 @@ impl Server {
         let wiring = options.logs.wire(&options.root_path)?;
         let log = wiring.pipe.clone();
         let sheet = options.sheet.get().words();
-        let Started { network, inbox, presence, reach } = start(py, &options, wiring, &sheet)?;
+        let admission = Arc::<OnceLock<Admission>>::default();
+        let Started { network, inbox, presence, reach } =
+            start(py, &options, wiring, (&sheet, Arc::clone(&admission)))?;
         let event_loop = host.event_loop.bind(py);
+        let slow = options.slow_step.map(Duration::try_from_secs_f64).transpose()?;
+        let pace = slow.map(|_| Arc::new(Pace::new(sheet.clone())));
         let (mut fused, mut nested, mut fallback) = (None, None, None);
         match reach {
             Reach::Selector(turned) => fused = Some(turned),
@@ -215,6 +187,7 @@ impl Server {
             presence,
             turns: AtomicU64::new(0),
             cancels: AtomicBool::new(false),
+            pace: pace.clone(),
             cancellable: options.bounds.cancels_requests(),
             event_loop: event_loop.clone().unbind(),
             lender: Lender::new(Arc::clone(&inbox)),
@@ -222,7 +195,7 @@ impl Server {
         };
         let bridge = Py::new(py, bridge)?;
         if let Some(descriptor) = bridge.get().inbox.wake().descriptor() {
-            event_loop.call_method1("add_reader", (descriptor, &bridge))?;
+            event_loop.call_method1("add_reader", (descriptor, soon::reader(bridge.bind(py))?))?;
         }
         if let Some(nested) = bridge.get().nested() {
             nested.attach(bridge.bind(py))?;
@@ -230,7 +203,13 @@ impl Server {
         sheets::serve(&sheet);
         let turner =
             fused.map(|fused| Py::new(py, Turner::new(py, bridge.clone_ref(py), fused)?)).transpose()?;
-        Ok(Self { bridge, network: Mutex::new(Some(network)), turner, fallback, log, sheet })
+        let inquiry = Inquiry { look: host.census, slow: host.slow };
+        let health = match pace.zip(slow) {
+            Some((pace, slow)) => Some(Health::start(pace, Arc::clone(&bridge.get().inbox), slow, inquiry)?),
+            None => None,
+        };
+        let (network, health) = (Mutex::new(Some(network)), Mutex::new(health));
+        Ok(Self { bridge, network, turner, fallback, log, sheet, admission, health })
     }
 
     /// Why the network has a thread of its own though the loop's was asked for.
@@ -273,6 +252,13 @@ impl Server {
         self.bridge.get().running()
     }
 
+    /// How many requests wait: for a permit, and for the loop.
+    #[getter]
+    fn queued(&self) -> (usize, usize) {
+        let waiting = self.admission.get().map_or(0, Admission::waiting);
+        (waiting, self.bridge.get().inbox.arrivals())
+    }
+
     /// How often clients were refused, cut off or kept waiting, by reason. Also when all is over.
     #[getter]
     fn counts(&self) -> BTreeMap<&'static str, u64> {
@@ -295,8 +281,9 @@ impl Server {
             turner.get().detach();
         }
         forget_runtime_handle(bridge.executor());
+        let health = self.health.lock().unwrap_or_else(PoisonError::into_inner).take();
         let ended = py.detach(|| {
-            let ended = network.join();
+            let ended = health.map_or(Ok(()), Health::stop).and(network.join());
             let lost = self.log.as_ref().map_or(0, |log| log.close(LAST_LINES));
             ended.map(|()| lost)
         });
@@ -320,8 +307,13 @@ fn stepper(
     Ok(Box::new(RequestTask { driver, tasks, listener: trace.map(Arc::new) }))
 }
 
-fn start(py: Python<'_>, options: &Options, logs: Wiring, sheet: &Sheet) -> PyResult<Started> {
-    let config = config(options, logs, sheet)?;
+fn start(
+    py: Python<'_>,
+    options: &Options,
+    logs: Wiring,
+    seen: (&Sheet, Arc<OnceLock<Admission>>),
+) -> PyResult<Started> {
+    let config = config(options, logs, seen)?;
     let mut listeners =
         options.listeners.iter().map(|&listener| listen(listener, options)).collect::<PyResult<Vec<_>>>()?;
     for &(descriptor, slot, secure) in options.rota.iter().flat_map(|rota| &rota.others) {
@@ -330,7 +322,11 @@ fn start(py: Python<'_>, options: &Options, logs: Wiring, sheet: &Sheet) -> PyRe
     network::start(py, &options.runtime, config, listeners)
 }
 
-fn config(options: &Options, logs: Wiring, sheet: &Sheet) -> PyResult<Config> {
+fn config(
+    options: &Options,
+    logs: Wiring,
+    (sheet, admission): (&Sheet, Arc<OnceLock<Admission>>),
+) -> PyResult<Config> {
     Ok(Config {
         keep_alive: Duration::try_from_secs_f64(options.keep_alive)?,
         http2: if options.http2 { options.bounds.http2()? } else { Http2::Off },
@@ -340,6 +336,7 @@ fn config(options: &Options, logs: Wiring, sheet: &Sheet) -> PyResult<Config> {
         access_log: logs.access_log,
         refusals: logs.refusals,
         tally: Tally::on(sheet.clone()),
+        admission,
         connections: logs.connections,
         forwarding: options.forwarding.as_ref().map(Forwarding::read),
         proxy_protocol: options.proxy_protocol.as_ref().map(Proxies::read),

@@ -2,10 +2,11 @@
 //!
 //! Not the figures, which `bridgehead_metrics` has and the network writes while Python blocks.
 
+use std::collections::BTreeMap;
 use std::os::fd::RawFd;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use bridgehead_metrics::{Condition, End, Gauge};
+use bridgehead_metrics::{Condition, Counter, End, Gauge};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
@@ -27,6 +28,19 @@ impl Sheet {
     #[new]
     fn new() -> Self {
         Self(bridgehead_metrics::Sheet::own())
+    }
+
+    /// How its loop fares; times are in microseconds.
+    fn health(&self) -> BTreeMap<&'static str, u64> {
+        let gauges = [
+            ("loop_lag", Gauge::LoopLag),
+            ("longest_step", Gauge::LongestStep),
+            ("blocked_for", Gauge::BlockedFor),
+            ("gil_wait", Gauge::GilWait),
+            ("gil_wait_longest", Gauge::GilWaitLongest),
+        ];
+        let gauges = gauges.into_iter().map(|(name, gauge)| (name, self.0.gauge(gauge)));
+        gauges.chain([("slow_steps", self.0.count(Counter::SlowSteps))]).collect()
     }
 
     /// Its worker is there, and has not come up yet.

@@ -78,6 +78,7 @@ pub(crate) fn plain(keep_alive: Duration) -> Config {
         access_log: None,
         refusals: Refusals::Silent,
         tally: Tally::default(),
+        admission: Arc::default(),
         connections: Connections::Silent,
         forwarding: None,
         proxy_protocol: None,

@@ -1,0 +1,21 @@
+//! What the bridge needs of Python to answer requests.
+//!
+//! Invariant: called on the loop's thread only.
+
+use pyo3::prelude::*;
+
+/// Kept as long as the server.
+pub(crate) struct Callables {
+    /// The ASGI application.
+    pub(crate) application: Py<PyAny>,
+    /// `bridgehead.asgi.answer`: the coroutine of one request.
+    pub(crate) answer: Py<PyAny>,
+    /// Called once everything is over.
+    pub(crate) finished: Py<PyAny>,
+    /// Called with a sentence about the application.
+    pub(crate) complain: Py<PyAny>,
+    /// The same, of what is no mistake, but not as it was meant.
+    pub(crate) warn: Py<PyAny>,
+    /// Takes the lines that Python's loggers are to have.
+    pub(crate) reports: Py<PyAny>,
+}

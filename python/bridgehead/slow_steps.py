@@ -1,0 +1,85 @@
+"""Steps that held the loop for too long: whose they were, where they were, and how often.
+
+Not who notices (`health.rs`): a thread of Rust's calls, once for each, while the step still runs if Python's
+lock is to be had.
+
+Invariant: a place is logged once, and no more places are kept than there is room for.
+"""
+
+import asyncio
+import sys
+import sysconfig
+import threading
+from dataclasses import dataclass
+from types import FrameType
+
+from bridgehead import log, whereabouts
+from bridgehead.errors import OUR_FOLDER
+
+_MOST = 100  # places: more are one mistake made everywhere
+_LIBRARIES = tuple({sysconfig.get_path(each) for each in ("stdlib", "platstdlib", "purelib", "platlib")})
+_HELD_THE_LOCK = 0.1  # seconds that were waited for Python's lock: by a call that does not let go of it
+_UNKNOWN = "a call that did not let go of Python's lock, or was over when it did"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlowStep:
+    """A place that held the loop. `longest` is in seconds, as far as it was seen."""
+
+    place: str
+    request: str
+    count: int
+    longest: float
+
+
+class SlowSteps:
+    """Those of one loop. Made on its thread."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._thread = threading.get_ident()
+        self._seen: dict[str, SlowStep] = {}
+
+    def tell(self, held: float, waited: float, runs: bool) -> None:
+        """A step has held the loop for so long, and may go on; so long was waited for Python's lock."""
+        place, request = self._look() if runs else (_UNKNOWN, "")
+        before = self._seen.get(place)
+        if before is None and len(self._seen) >= _MOST:
+            return
+        self._seen[place] = SlowStep(
+            place=place,
+            request=request or (before.request if before is not None else ""),
+            count=1 if before is None else before.count + 1,
+            longest=held if before is None else max(held, before.longest),
+        )
+        if before is None:
+            self._log(self._seen[place], waited)
+
+    def slowest(self) -> tuple[SlowStep, ...]:
+        """Each place once, the longest first."""
+        return tuple(sorted(self._seen.values(), key=lambda each: -each.longest))
+
+    def _log(self, step: SlowStep, waited: float) -> None:
+        words = [f"The loop has been held for {step.longest:.2f} s by {step.place}"]
+        if step.request:
+            words.append(f"in the request {step.request}")
+        if waited > _HELD_THE_LOCK:
+            words.append(f"{waited:.2f} s of it without Python's lock for others")
+        log.logger().warning("%s. This is said once for each place.", ", ".join(words))
+
+    def _look(self) -> tuple[str, str]:
+        """Where the loop's thread is, and for whom. It stands still: this thread has Python's lock."""
+        frame = sys._current_frames().get(self._thread)
+        request = whereabouts.request_of(asyncio.current_task(self._loop))
+        found = _of_the_application(frame) or frame
+        return (_UNKNOWN if found is None else whereabouts.frame_in_words(found)), request
+
+
+def _of_the_application(frame: FrameType | None) -> FrameType | None:
+    """The innermost that is neither a library's nor ours."""
+    while frame is not None:
+        file = frame.f_code.co_filename
+        if not file.startswith((*_LIBRARIES, OUR_FOLDER, "<frozen ")):
+            return frame
+        frame = frame.f_back
+    return None
