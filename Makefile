@@ -66,6 +66,11 @@ anyio-tests: ## anyio's own tests, in requests and with our task, on every Pytho
 soak: build ## the long tests
 	BRIDGEHEAD_TEST_SOAK=1 $(VENV)/bin/python -m pytest -m soak --timeout 1800 $(ARGS)
 
+.PHONY: coordination
+coordination: build ## grelmicro under two workers, with Debian's PostgreSQL and Redis
+	@bash .ci/databases
+	BRIDGEHEAD_TEST_DATABASES=1 $(PYTEST) tests/coordination $(ARGS)
+
 .PHONY: loom
 loom: ## the inbox and admission in every order that their threads may take
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --release --manifest-path crates/bridgehead-python/tests/loom/Cargo.toml

@@ -40,18 +40,21 @@ def pytest_configure(config: pytest.Config) -> None:
         # Run in a shell's background: what the tests start would ignore it as well.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "soak: long runs; set BRIDGEHEAD_TEST_SOAK=1 to run them")
+    config.addinivalue_line("markers", "databases: starts one; set BRIDGEHEAD_TEST_DATABASES=1 to run them")
     config.addinivalue_line("markers", "combinations: `loop` is every loop, runtime and stepper together")
     config.addinivalue_line("markers", "runtimes: `loop` is one in each runtime")
     config.addinivalue_line("markers", "pairwise: `loop` is a few of those, any two of the three together")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if os.environ.get("BRIDGEHEAD_TEST_SOAK") == "1":
-        return
-    skip = pytest.mark.skip(reason="a long run: set BRIDGEHEAD_TEST_SOAK=1")
-    for item in items:
-        if item.get_closest_marker("soak"):
-            item.add_marker(skip)
+    for name, reason in (("soak", "a long run"), ("databases", "starts a database")):
+        variable = f"BRIDGEHEAD_TEST_{name.upper()}"
+        if os.environ.get(variable) == "1":
+            continue
+        skip = pytest.mark.skip(reason=f"{reason}: set {variable}=1")
+        for item in items:
+            if item.get_closest_marker(name):
+                item.add_marker(skip)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -256,6 +256,6 @@ def test_the_dependencies_page_names_what_is_used_and_nothing_else() -> None:
     assert used <= crates <= declared
     groups = tomllib.loads(text_of(ROOT / "pyproject.toml"))["dependency-groups"]
     listed = {
-        re.split(r"[<>=]", each)[0] for group in groups.values() for each in group if isinstance(each, str)
+        re.split(r"[<>=\[]", each)[0] for group in groups.values() for each in group if isinstance(each, str)
     }
     assert packages <= listed

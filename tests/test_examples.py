@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import os
 import re
+import signal
 import ssl
 import subprocess
 import sys
@@ -222,6 +224,20 @@ def test_cleanup_unlocks_when_a_client_leaves_and_at_a_stop() -> None:
                     pass
         server.stop()
         assert server.stdout.count("unlocked row 7") == 2
+
+
+def test_one_worker_leads_and_another_when_that_is_killed(tmp_path: Path) -> None:
+    pytest.importorskip("fastapi")
+    pytest.importorskip("grelmicro")
+    options = ("--workers", "2", "--no-access-log")
+    environment = {"LOCKS": str(tmp_path / "locks.db")}
+    with Server("examples/leader.py", *options, cwd=ROOT, env=environment, allow=["Traceback"]) as server:
+        server.wait_line(" cleans up", stream="stdout")
+        killed = int(re.findall(r"worker (\d+) cleans up", server.stdout)[-1])
+        os.kill(killed, signal.SIGKILL)
+        while set(re.findall(r"worker (\d+) cleans up", server.stdout)) == {str(killed)}:
+            assert server.ask("/").status == 200
+        server.stop()
 
 
 def test_the_index_names_no_file_that_is_not_there() -> None:
