@@ -18,6 +18,7 @@ from bridgehead.station import Posting
 _CHUNK = 65536
 STOP = {"stop": True}
 RETIRE = {"retire": True}  # a stop: somebody else lets clients in from here on
+LEVEL = "level"  # with what logs say from here on
 REOPEN = {"reopen": True}  # the files of logs
 SHOW = {"show": True}  # where its threads and tasks are
 

@@ -23,8 +23,9 @@ from bridgehead.sources import strays
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
 
 
-# The one word after `bridgehead` that is no target.
+# The words after `bridgehead` that are no target.
 LOAD = "load"
+CTL = "ctl"
 
 # Whatever says where to listen.
 _ADDRESSES = ("bind", "host", "port", "uds", "fd")
@@ -36,11 +37,19 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
 
 def bridgehead(argv: Sequence[str] | None = None) -> NoReturn:
-    """`bridgehead`: the same, and `bridgehead load`."""
+    """`bridgehead`: the same, and `bridgehead load` and `bridgehead ctl`."""
     words = sys.argv[1:] if argv is None else argv
     if words[:1] == [LOAD]:
         _end(_load, words[1:])
+    if words[:1] == [CTL]:
+        _end(_ask, words[1:])
     _end(_serve, words)
+
+
+def _ask(words: Sequence[str]) -> int:
+    from bridgehead.ctl import main as ctl
+
+    return ctl(words)
 
 
 def _end(command: Callable[[Sequence[str]], int], words: Sequence[str]) -> NoReturn:
@@ -116,7 +125,8 @@ def _take_passed_sockets(settings: Settings, given: dict[str, str]) -> None:
 
 def _has_a_parent(config: Config) -> bool:
     """From the start: several workers have one, and those that may not do what it does."""
-    return workers(config) > 1 or config.user is not None or config.group is not None
+    asked = (config.user, config.group, config.control_socket)
+    return workers(config) > 1 or any(each is not None for each in asked)
 
 
 def _folder() -> Path:

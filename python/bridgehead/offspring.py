@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Any, Protocol
 
-from bridgehead.channel import REOPEN, RETIRE, SHOW, STOP, Channel, News, Order, Stage, news_of
+from bridgehead.channel import LEVEL, REOPEN, RETIRE, SHOW, STOP, Channel, News, Order, Stage, news_of
 from bridgehead.config import Config
 from bridgehead.errors import EXIT_START_FAILED
 from bridgehead.identity import Identity
@@ -156,6 +156,10 @@ class Offspring:
         """Have it open its logs again."""
         self._channel.send(REOPEN)
 
+    def set_level(self, level: int) -> None:
+        """Have it say this much from here on."""
+        self._channel.send({LEVEL: level})
+
     def show(self) -> None:
         """Have it write on stderr where its threads and tasks are."""
         self._channel.send(SHOW)
@@ -235,7 +239,9 @@ class Home:
 def for_a_child(config: Config) -> Config:
     """The same, without what its parent does for it."""
     endless = replace(config, limit_max_requests=None, worker_lifetime=0.0, worker_max_rss=Bytes(0))
-    return replace(endless, workers=1, reload=False, pidfile=None, user=None, group=None, umask=None)
+    return replace(
+        endless, workers=1, reload=False, pidfile=None, control_socket=None, user=None, group=None, umask=None
+    )
 
 
 def interpreter(module: str, *words: str) -> list[str]:

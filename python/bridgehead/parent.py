@@ -12,7 +12,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bridgehead.channel import REOPEN, RETIRE, SHOW, STOP, Channel, Stage
+from bridgehead import log
+from bridgehead.channel import LEVEL, REOPEN, RETIRE, SHOW, STOP, Channel, Stage
 from bridgehead.reopening import reopen
 from bridgehead.stacks import show
 
@@ -46,6 +47,8 @@ class Parent:
 
     def _listen(self, said: Sequence[dict[str, Any]] | None) -> None:
         while said is not None and STOP not in said and RETIRE not in said:
+            for level in (each[LEVEL] for each in said if LEVEL in each):
+                log.logger().setLevel(level)
             if REOPEN in said:
                 reopen()
             if SHOW in said:

@@ -103,3 +103,12 @@ class Processes(Encryption):
         help="what is taken from the rights of files that the application makes, such as 027",
         differs=_NEW,
     )
+    control_socket: str | None = option(
+        None,
+        read=maybe(path),
+        metavar="PATH",
+        anchor=below,
+        group=_GROUP,
+        help="answer `bridgehead ctl` on this Unix socket, which is for this user alone",
+        differs=_NEW,
+    )

@@ -85,7 +85,11 @@ class Config(options.Config):
     @property
     def use_subprocess(self) -> bool:
         """Whether `bridgehead.run` serves in other processes."""
-        return self.reload or workers(self) > 1 or self.user is not None or self.group is not None
+        return (
+            self.reload
+            or workers(self) > 1
+            or any(each is not None for each in (self.user, self.group, self.control_socket))
+        )
 
     @property
     def encoded_headers(self) -> list[tuple[bytes, bytes]]:

@@ -20,6 +20,7 @@ from bridgehead.errors import StartError
 from bridgehead.identity import identity, set_umask
 from bridgehead.offspring import Home
 from bridgehead.supervisor.crew import SIGNALS, Crew
+from bridgehead.supervisor.desk import listen
 from bridgehead.supervisor.hired import Terms
 from bridgehead.supervisor.slots import Slots
 
@@ -46,6 +47,9 @@ def run(config: Config, environ: Mapping[str, str]) -> signal.Signals:
         caught = stack.enter_context(Caught(SIGNALS))
         terms = Terms(config, home, slots)
         log.parent_started(os.getpid())
-        told = Crew(terms).run(caught)
+        crew = Crew(terms)
+        if config.control_socket is not None:
+            crew.open_desk(listen(config.control_socket))
+        told = crew.run(caught)
         log.parent_finished(os.getpid())
     return told or signal.SIGTERM

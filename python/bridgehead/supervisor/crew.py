@@ -19,10 +19,13 @@ from bridgehead.errors import EXIT_START_FAILED
 from bridgehead.notices import Notices
 from bridgehead.patience import Patience
 from bridgehead.reopening import reopen
+from bridgehead.sockets import Bound
+from bridgehead.supervisor.desk import Desk
 from bridgehead.supervisor.health import LOOK, Health
-from bridgehead.supervisor.hired import Hired, Terms
+from bridgehead.supervisor.hired import MOST, Hired, Terms
 from bridgehead.supervisor.orphans import reap
 from bridgehead.supervisor.post import Post
+from bridgehead.supervisor.questions import Questions
 from bridgehead.supervisor.recycling import Recycling
 from bridgehead.supervisor.rolling import Rolling
 
@@ -31,7 +34,6 @@ SIGNALS = (
     *(signal.SIGHUP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGUSR1),
 )
 
-MOST = 512  # workers; as many as `--workers` takes
 _CHANGES = frozenset({signal.SIGHUP, signal.SIGTTIN, signal.SIGTTOU})
 _TRIES = 3  # of one post, when no worker of any has ever been ready
 _MARGIN = 1.0  # seconds beside what a worker takes for its own end
@@ -68,6 +70,7 @@ class Crew:
         self._health = Health(config.timeout_worker_healthcheck)
         self._recycling = Recycling()
         self._selector = selectors.DefaultSelector()
+        self._desk: Desk | None = None
         self._told: signal.Signals | None = None  # by which the end began
         self._failure: int | None = None  # why it began, as an exit code
         self._deadline: float | None = None
@@ -110,6 +113,8 @@ class Crew:
                     key.data()
                 self._judge()
         finally:
+            if self._desk is not None:
+                self._desk.close()
             self._selector.close()
             if not self._left:
                 self._kill()
@@ -118,11 +123,33 @@ class Crew:
             raise SystemExit(self._failure)
         return self._told
 
-    def _is_over(self) -> bool:
-        return self._ends and not any(True for post in self._every for _ in post)
+    def open_desk(self, bound: Bound) -> None:
+        """Answer who asks on this socket."""
+        self._desk = Desk(bound, self._selector, Questions(self).answer)
 
     @property
-    def _every(self) -> list[Post]:
+    def state(self) -> str:
+        """In a word."""
+        if self._ends:
+            return "stopping"
+        return "reloading" if self._rolling.is_underway else "serving" if self._served else "starting"
+
+    @property
+    def wanted(self) -> int:
+        """How many workers there are to be."""
+        return len(self._posts)
+
+    @property
+    def labels(self) -> list[str]:
+        """Where clients find us."""
+        return self._slots.labels
+
+    def _is_over(self) -> bool:
+        return self._ends and not any(True for post in self.every for _ in post)
+
+    @property
+    def every(self) -> list[Post]:
+        """All posts, also those that nobody succeeds at."""
         return [*self._posts, *self._parting]
 
     @property
@@ -131,7 +158,7 @@ class Crew:
 
     def _patience(self) -> float:
         times = [LOOK, self._notices.patience, *(post.patience for post in self._posts)]
-        times += [child.patience for post in self._every for child in post]
+        times += [child.patience for post in self.every for child in post]
         now = time.monotonic()
         times += [max(0.0, each - now) for each in (self._deadline, self._gates) if each is not None]
         return min(each for each in times if each is not None)
@@ -182,12 +209,16 @@ class Crew:
             elif self._ends or number is signal.SIGQUIT:
                 self._die_by(number)
             else:
-                self._told = number
-                self._end()
+                self.stop(number)
+
+    def stop(self, told: signal.Signals = signal.SIGTERM) -> None:
+        """End in order."""
+        self._told = told
+        self._end()
 
     def _reopen(self) -> None:
         reopen()
-        for post in self._every:
+        for post in self.every:
             for child in post:
                 child.reopen()
 
@@ -196,12 +227,27 @@ class Crew:
         if self._ends:
             return
         if number is signal.SIGHUP:
-            self._rolling.begin(self._posts)
-            self._notices.reloading()
-            return
-        if number is signal.SIGTTIN and len(self._posts) < MOST:
+            self.reload()
+        else:
+            more = 1 if number is signal.SIGTTIN else -1
+            self.scale(min(max(len(self._posts) + more, 1), MOST))
+
+    def reload(self) -> None:
+        """Replace each worker."""
+        self._rolling.begin(self._posts)
+        self._notices.reloading()
+
+    def replace(self, child: Hired) -> None:
+        """This one worker, if it is one that serves."""
+        for post in self._posts:
+            if post.serving is child:
+                self._rolling.add(post)
+
+    def scale(self, wanted: int) -> None:
+        """Have so many workers."""
+        while len(self._posts) < wanted:
             self._posts.append(Post(self._lowest_number(), self._terms, self._grace))
-        elif number is signal.SIGTTOU and len(self._posts) > 1:
+        while len(self._posts) > wanted:
             post = self._posts.pop()
             post.part()
             self._rolling.forget(post)
@@ -220,7 +266,7 @@ class Crew:
         log.stopping()
         self._notices.stopping()
         self._shut_gates()
-        for post in self._every:
+        for post in self.every:
             post.stop()
 
     def _shut_gates(self) -> None:
@@ -234,7 +280,7 @@ class Crew:
         self._notices.alive()
         self._shut_gates()
         late = self._deadline is not None and self._deadline <= time.monotonic()
-        for post in self._every:
+        for post in self.every:
             for child in post:
                 if late or child.patience == 0.0:
                     log.logger().warning("Worker [%d] did not end in time: killed.", child.pid)
@@ -243,7 +289,7 @@ class Crew:
                     self._bury(post, child)
         self._parting = [post for post in self._parting if any(True for _ in post)]
         if self._first is None:  # else there are others here who wait for their own
-            reap({child.pid for post in self._every for child in post})
+            reap({child.pid for post in self.every for child in post})
         if not self._ends:
             for post in (*self._health.look(self._posts), *self._recycling.look(self._posts)):
                 self._rolling.add(post)
@@ -273,7 +319,7 @@ class Crew:
         self._deadline = time.monotonic()
 
     def _kill(self) -> None:
-        for post in self._every:
+        for post in self.every:
             for child in post:
                 child.kill()
 

@@ -22,6 +22,8 @@ from bridgehead.supervisor.figures import Figures
 from bridgehead.supervisor.memory import Memory
 from bridgehead.supervisor.slots import Slots
 
+MOST = 512  # workers; as many as `--workers` takes
+
 
 class Hired(Offspring):
     """A worker."""
