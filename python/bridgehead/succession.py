@@ -51,7 +51,7 @@ class Succession:
         self, config: Config, home: Home, ready: Callable[[], object], failed: Callable[[], object]
     ) -> None:
         self._config, self._home = config, home
-        self._ready, self._failed = ready, failed
+        self._when_ready, self._when_failed = ready, failed
         self._passed = Passed()
         self._thread: threading.Thread | None = None
 
@@ -59,7 +59,7 @@ class Succession:
         """Start a worker on these sockets, which are the parent's from here on."""
         self._slots = Slots([bound])
         self._terms = Terms(self._config, self._home, self._slots)
-        self._crew = Crew(self._terms, self._ready)
+        self._crew = Crew(self._terms, self._when_ready)
         self._thread = threading.Thread(target=self._run, name="bridgehead-parent", daemon=True)
         self._thread.start()
 
@@ -90,4 +90,4 @@ class Succession:
         try:
             self._crew.run(self._passed)
         except SystemExit:  # it has said why
-            self._failed()
+            self._when_failed()
