@@ -43,9 +43,10 @@ def run(config: Config, environ: Mapping[str, str]) -> signal.Signals:
         raise StartError(message, 'give them instead of the object: "module:app"')
     if threading.current_thread() is not threading.main_thread():
         raise StartError("reload needs the main thread, the only one that signals come to", "call it there")
-    if workers(config) > 1:
-        hint = "leave out one of the two (workers are also set by WEB_CONCURRENCY)"
-        raise StartError("several workers and reload do not go together yet", hint)
+    if (several := workers(config)) > 1:
+        # As in uvicorn: WEB_CONCURRENCY is the deployment's, and reload the developer's.
+        log.logger().warning("Reload serves from one process, so %s workers are not started.", several)
+        config = replace(config, workers=1)
     set_umask(config)
     what = watched(config)
     with ExitStack() as stack:

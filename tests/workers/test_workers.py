@@ -138,7 +138,8 @@ def test_auto_is_what_the_cgroup_grants(
     assert granted(tmp_path) == cores
 
 
-def test_workers_and_reload_do_not_go_together_yet() -> None:
-    with serve("--reload", ready=False) as server:
-        assert server.wait_exit() == 3
-        assert "several workers and reload do not go together yet" in server.stderr
+def test_reload_serves_from_one_process_and_says_so() -> None:
+    with serve("--reload") as server:
+        server.wait_line("WARNING:  Reload serves from one process, so 2 workers are not started.")
+        threads = Path(f"/proc/{server.process.pid}/task").glob("*/children")
+        assert len([child for each in threads for child in each.read_text().split()]) == 1
