@@ -38,6 +38,7 @@ test: cargo-test build proxies ## build and run every test on the default Python
 .PHONY: proxies
 proxies:
 	@.ci/proxies
+	@.ci/uvicorn
 
 .PHONY: pairwise
 pairwise: ## the asyncio-facing tests on every other Python found, as CI does

@@ -39,6 +39,14 @@ async def echo(scope: Scope, receive: Receive, send: Send) -> None:
     await answer(send, body)
 
 
+@routes.at("say")
+async def say(scope: Scope, receive: Receive, send: Send) -> None:
+    """A redirect to whatever the client says."""
+    said = await read_body(receive)
+    await send({"type": "http.response.start", "status": 302, "headers": [(b"location", said)]})
+    await send({"type": "http.response.body"})
+
+
 @routes.at("scope")
 async def show_scope(scope: Scope, receive: Receive, send: Send) -> None:
     await answer_json(

@@ -13,8 +13,11 @@ RANGES = [
     (119, 119),
     (122, 122),
     (125, 133),
+    (134, 139),
+    (141, 141),
     (143, 145),
     (147, 147),
+    (149, 150),
 ]
 DUE = {number for first, last in RANGES for number in range(first, last + 1)}
 BUGS = 62
