@@ -1,7 +1,8 @@
 """What a server may do with a request it must not serve.
 
 Not a list of bad requests: those stand in the tests.
-Invariant: a refused request is answered once and closes its connection, and what followed it never runs.
+Invariant: a refused request is answered once, with the reason and our headers, and closes its connection.
+What followed it never runs.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import re
 from typing import TYPE_CHECKING
 
 from harness.client import request
+from harness.server import UVICORN
 
 if TYPE_CHECKING:
     from harness.client import Client
@@ -43,8 +45,9 @@ def assert_refused(server: Server, data: bytes, statuses: set[int], *, byte_by_b
     else:
         assert len(answers) == 1, raw
         assert answers[0] in statuses, raw
-        head = raw.partition(b"\r\n\r\n")[0].lower()
-        assert b"\r\nconnection: close" in head, raw
+        head, _, body = raw.partition(b"\r\n\r\n")
+        assert b"\r\nconnection: close" in head.lower(), raw
+        assert UVICORN or (b"\r\nserver: bridgehead" in head and body), f"without a word: {raw!r}"
     assert marker not in seen(server)
 
 

@@ -175,3 +175,16 @@ def test_http2_can_be_switched_off() -> None:
     with Server("asgi_app:app", "--no-http2") as server, server.connect() as client:
         client.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
         assert client.read_response().status == 505
+
+
+def test_a_preface_that_is_cut_anywhere_is_one() -> None:
+    preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
+    with Server("asgi_app:app") as server, server.connect() as other:
+        for cut in range(1, len(preface)):
+            with server.connect() as client:
+                client.send(preface[:cut])
+                # A whole exchange elsewhere: the server has had the time to see half of it.
+                assert other.ask("/hello").status == 200
+                client.send(preface[cut:])
+                # Our settings come first, in a frame that has no answer of HTTP/1 in it.
+                assert client.read_exactly(9)[3:5] == b"\x04\x00", cut

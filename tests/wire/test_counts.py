@@ -17,7 +17,7 @@ REFUSED = {
     + HOST
     + b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     "large_body": b"POST / HTTP/1.1\r\n" + HOST + b"Content-Length: 99\r\n\r\n",
-    "unreadable_head": b"GET / HTTP/1.1\r\n" + HOST + b"a b: c\r\n\r\n",
+    "bad_header": b"GET / HTTP/1.1\r\n" + HOST + b"a b: c\r\n\r\n",
 }
 
 

@@ -77,6 +77,11 @@ def test_the_operators_headers_are_on_every_answer() -> None:
             response = server.ask(target)
             assert [value.strip() for value in response.all("x-one")] == ["1", "again"]
             assert response.all("x-two") == ["two words"]
+        for refused in (b"a b: c", b"a: \x01", b"no colon"):
+            with server.connect() as client:
+                client.send(b"GET /hello HTTP/1.1\r\nHost: test\r\n" + refused + b"\r\n\r\n")
+                response = client.read_response()
+            assert (response.status, response.all("x-two")) == (400, ["two words"])
 
 
 def test_the_operators_server_header_takes_the_place_of_ours() -> None:

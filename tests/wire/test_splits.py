@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from harness import Server, request
+from harness import UVICORN, Server, request
 
 BODY = b"a\r\n0123456789\r\n5;ext=1\r\nabcde\r\n0\r\nX-Trailer: y\r\n\r\n"
 CHUNKED = b"POST /echo HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n" + BODY
@@ -78,3 +78,42 @@ def test_a_chunked_upload_of_any_chunk_size_arrives_whole(server: Server, size: 
         client.send(b"POST /echo HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n" + wire)
         assert client.read_response().body == body
         client.assert_open()
+
+
+# Two reads of hyper's, at first, are shorter than this line.
+LONG = b"GET /scope HTTP/1.1\r\nHost: test\r\nX-Long: " + b"x" * 16_000 + b"\r\nX-Next: y\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "cut", [1, 3, 18, 19, 20, 21, 33, 40, 45, 4_000, 8_200, 16_040, len(LONG) - 3, len(LONG) - 1]
+)
+def test_a_line_longer_than_a_read_that_is_cut_is_one_line(server: Server, cut: int) -> None:
+    with server.connect() as client, server.connect() as other:
+        client.send(LONG[:cut])
+        other.assert_open()
+        client.send(LONG[cut:] + LONG)
+        for _ in range(2):
+            headers = client.read_response().json()["headers"]
+            assert headers == [["host", "test"], ["x-long", "x" * 16_000], ["x-next", "y"]]
+
+
+@pytest.mark.skipif(UVICORN, reason="uvicorn takes some of them")
+@pytest.mark.parametrize(
+    "line", [b"a b: c", b"a: b\x01c", b": a", b"a\x00", b"a: b\rc: d", b"GET / HTTP/9.9"]
+)
+def test_a_line_that_is_refused_has_its_reason_wherever_it_is_cut(server: Server, line: bytes) -> None:
+    data = b"GET /hello HTTP/1.1\r\nHost: test\r\n" + line + b"\r\n\r\n"
+    if line.startswith(b"GET"):
+        data = line + b"\r\nHost: test\r\n\r\n"
+    with server.connect() as other:
+        for cut in range(1, data.index(line) + len(line) + 2):
+            with server.connect() as client:
+                client.send(data[:cut])
+                other.assert_open()
+                client.try_send(data[cut:])
+                response = client.read_response()
+                assert (response.status, response.header("server")) in (
+                    (400, "bridgehead"),
+                    (505, "bridgehead"),
+                ), cut
+                assert b":" in response.body or response.status == 505, cut

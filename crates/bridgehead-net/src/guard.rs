@@ -2,8 +2,8 @@
 //!
 //! hyper reads heads as leniently as RFC 9112 lets it (a bare line feed ends a line, a fragment is cut off) and does not
 //! keep what it read. This follows the framing from byte to byte, and holds back what a stricter parser in front could
-//! have understood in another way, or what is larger than is allowed. Not what httparse checks well: the letters of
-//! names, values and targets. Hosts and methods are `service`'s.
+//! have understood in another way, what is larger than is allowed, and what hyper would refuse without a word (`letters`).
+//! Hosts, and which methods are served, are `service`'s.
 //!
 //! | place | is left by |
 //! |---|---|
@@ -13,15 +13,15 @@
 //! | `Data` | its last byte, and the line's end that has to follow |
 //! | `Trailers` | their empty line |
 //!
-//! Invariant: what is let through is a prefix of what came, and of a head that is refused nothing more reaches hyper.
+//! Invariant: what is let through is a prefix of what came, and of a head that is refused nothing more reaches hyper. A line
+//! of a head is judged when its end is there; who feeds hyper keeps it back until then.
 
-use memchr::{memchr, memrchr};
+use memchr::memchr;
 
 use crate::config::HeadLimits;
+use crate::letters;
 use crate::refusal::Refusal;
-
-/// No registered method is longer; a longer one is an attack on whoever logs it.
-const LONGEST_METHOD: usize = 32;
+use crate::request_line::{LONGEST_METHOD, Minor, no_method, request_line};
 
 /// One header line, name and value: big cookies and tokens fit.
 const LONGEST_LINE: usize = 16 * 1024;
@@ -81,12 +81,6 @@ struct Head {
     chunked: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Minor {
-    Zero,
-    One,
-}
-
 /// Bytes of a chunked body so far, and of what surrounds them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Chunks {
@@ -114,6 +108,11 @@ impl Guard {
     /// Whether a head has begun and not ended.
     pub(crate) fn is_in_head(&self) -> bool {
         matches!(&self.place, Place::Head(head) if head.version.is_some() || !self.line.is_empty())
+    }
+
+    /// The part of a head's line that has come so far.
+    pub(crate) fn half_line(&self) -> &[u8] {
+        if matches!(self.place, Place::Head(_)) { &self.line } else { &[] }
     }
 
     /// Whether a body has not come to its end.
@@ -205,6 +204,11 @@ impl Guard {
         match &self.place {
             Place::Head(Head { version: None, .. }) => {
                 let method = memchr(b' ', &self.line[..came.min(LONGEST_METHOD + 1)]);
+                // Whoever speaks another protocol may wait for an answer before there is a line.
+                let word = &self.line[..method.unwrap_or(came.min(LONGEST_METHOD))];
+                if !letters::is_token(word) && self.line != b"\r" {
+                    return Err(Refusal::BadRequestLine);
+                }
                 let Some(method) = method else {
                     return if came > LONGEST_METHOD { Err(no_method(&self.line)) } else { Ok(()) };
                 };
@@ -261,29 +265,34 @@ impl Head {
         if self.fields > limits.fields || self.bytes > limits.bytes || line.len() > LONGEST_LINE {
             return Err(Refusal::LargeHead);
         }
-        match line[0] | 0x20 {
-            b'c' => {
-                if let Some(value) = value_of(line, b"content-length") {
-                    let length = decimal(value).ok_or(Refusal::BadLength)?;
-                    if self.length.replace(length).is_some() {
-                        return Err(Refusal::BadLength);
-                    }
-                }
-            }
-            b't' => {
-                if let Some(value) = value_of(line, b"transfer-encoding") {
-                    if self.version == Some(Minor::Zero) || self.chunked {
-                        return Err(Refusal::BadCoding);
-                    }
-                    if !value.eq_ignore_ascii_case(b"chunked") {
-                        let hollow = value.split(|byte| *byte == b',').any(|it| trimmed(it).is_empty());
-                        return Err(if hollow { Refusal::BadCoding } else { Refusal::UnknownCoding });
-                    }
-                    self.chunked = true;
-                }
-            }
-            _ => {}
+        let (name, value) = letters::field(line).ok_or(Refusal::BadHeader)?;
+        if name.eq_ignore_ascii_case(b"content-length") {
+            self.length(trimmed(value))
+        } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
+            self.coding(trimmed(value))
+        } else {
+            Ok(())
         }
+    }
+
+    fn length(&mut self, value: &[u8]) -> Result<(), Refusal> {
+        let length = decimal(value).ok_or(Refusal::BadLength)?;
+        // Longer ones are no lengths to hyper, and nobody has so many bytes.
+        if length > u64::MAX / 2 {
+            return Err(Refusal::LargeBody);
+        }
+        if self.length.replace(length).is_some() { Err(Refusal::BadLength) } else { Ok(()) }
+    }
+
+    fn coding(&mut self, value: &[u8]) -> Result<(), Refusal> {
+        if self.version == Some(Minor::Zero) || self.chunked {
+            return Err(Refusal::BadCoding);
+        }
+        if !value.eq_ignore_ascii_case(b"chunked") {
+            let hollow = value.split(|byte| *byte == b',').any(|it| trimmed(it).is_empty());
+            return Err(if hollow { Refusal::BadCoding } else { Refusal::UnknownCoding });
+        }
+        self.chunked = true;
         Ok(())
     }
 
@@ -337,37 +346,6 @@ impl Trailers {
         }
         Ok(self)
     }
-}
-
-fn request_line(line: &[u8], limits: &HeadLimits) -> Result<Minor, Refusal> {
-    let (Some(first), Some(last)) = (memchr(b' ', line), memrchr(b' ', line)) else {
-        return Err(if line.len() > LONGEST_METHOD { no_method(line) } else { Refusal::BadRequestLine });
-    };
-    if first > LONGEST_METHOD {
-        return Err(no_method(line));
-    }
-    let target = line.get(first + 1..last).ok_or(Refusal::BadRequestLine)?;
-    let version = &line[last + 1..];
-    if target.len() > limits.target {
-        return Err(Refusal::LongTarget);
-    }
-    // A fragment is the client's own, and bytes beyond ASCII are to be escaped.
-    if target.iter().any(|byte| *byte == b'#' || !byte.is_ascii()) {
-        return Err(Refusal::BadTarget);
-    }
-    match version {
-        _ if line == b"PRI * HTTP/2.0" => Err(Refusal::Preface),
-        b"HTTP/1.1" => Ok(Minor::One),
-        b"HTTP/1.0" => Ok(Minor::Zero),
-        [b'H', b'T', b'T', b'P', b'/', b'0'..=b'9', b'.', b'0'..=b'9'] => Err(Refusal::UnknownVersion),
-        _ => Err(Refusal::BadRequestLine),
-    }
-}
-
-/// Why a line without a word that is short enough to be a method is refused: often it is no HTTP at all.
-fn no_method(line: &[u8]) -> Refusal {
-    let letters = line[..LONGEST_METHOD].iter().all(|byte| byte.is_ascii_graphic());
-    if letters { Refusal::BadMethod } else { Refusal::BadRequestLine }
 }
 
 fn is_folded(line: &[u8]) -> bool {
@@ -457,10 +435,27 @@ mod tests {
             assert_eq!(verdict(line.as_bytes()), Err(Refusal::UnknownVersion));
         }
         assert_eq!(verdict(b"PRI * HTTP/2.0\r\n"), Err(Refusal::Preface));
+        for line in ["G(T / HTTP/1.1\r\n", " / HTTP/1.1\r\n", "GET  / HTTP/1.1\r\n", "GET  HTTP/1.1\r\n"] {
+            assert_eq!(verdict(line.as_bytes()), Err(Refusal::BadRequestLine));
+        }
+        for target in ["/a\x01", "/<", "*/", "a/b", "http:///", "?"] {
+            let line = format!("GET {target} HTTP/1.1\r\n");
+            assert_eq!(verdict(line.as_bytes()), Err(Refusal::BadTarget), "{target}");
+        }
         assert_eq!(verdict(b"GET /a#b HTTP/1.1\r\n"), Err(Refusal::BadTarget));
         assert_eq!(verdict(b"GET /\xc3\xa9 HTTP/1.1\r\n"), Err(Refusal::BadTarget));
         assert_eq!(verdict("M".repeat(33).as_bytes()), Err(Refusal::BadMethod));
         assert_eq!(verdict(&[0x16; 33]), Err(Refusal::BadRequestLine));
+        assert_eq!(verdict(b"\0"), Err(Refusal::BadRequestLine));
+        assert_eq!(verdict("(".repeat(33).as_bytes()), Err(Refusal::BadRequestLine));
+    }
+
+    #[test]
+    fn a_header_line_is_a_name_and_text() {
+        for line in ["A", ":b", "A : b", "A b: c", "A(: b", "A: \x01", "A: b\rc", "A: \x7f", "\u{e9}: b"] {
+            assert_eq!(head(&format!("{line}\r\n")), Err(Refusal::BadHeader), "{line:?}");
+        }
+        assert_eq!(head("A:\r\nb:\t\u{e9} : \"\r\n"), Ok(()));
     }
 
     #[test]
@@ -504,6 +499,8 @@ mod tests {
             assert_eq!(head(&format!("Content-Length: {value}\r\n")), Err(Refusal::BadLength), "{value}");
         }
         assert_eq!(head("Content-Length: 1\r\nContent-Length: 1\r\n"), Err(Refusal::BadLength));
+        assert_eq!(head("Content-Length: 9223372036854775807\r\n"), Ok(()));
+        assert_eq!(head("Content-Length: 9223372036854775808\r\n"), Err(Refusal::LargeBody));
         assert_eq!(head("Content-Length: 1\r\nTransfer-Encoding: chunked\r\n"), Err(Refusal::TwoFramings));
         assert_eq!(
             head("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"),

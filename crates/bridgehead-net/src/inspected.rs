@@ -3,14 +3,18 @@
 //! Not what is looked for in what comes, which is the inspector's.
 
 use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::inspector::Inspector;
+use crate::inspector::{Ahead, Inspector};
 use crate::socket::Socket;
+
+/// What is read at once behind a part of a line.
+const PIECE: usize = 4096;
 
 /// A shared [`Socket`] as the byte stream that hyper wants, with somebody who looks at what is read.
 #[derive(Debug)]
@@ -27,12 +31,33 @@ impl AsyncRead for Io {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let Some(inspector) = &self.inspector else { return self.socket.poll_read(cx, buffer) };
-        if let Some(polled) = inspector.poll_closed() {
-            return polled;
+        loop {
+            match inspector.poll_ahead(buffer) {
+                Ahead::Polled(polled) => return polled,
+                Ahead::HalfLine => match ready!(self.poll_rest_of_line(cx, inspector))? {
+                    // Whoever left in a line gets no answer.
+                    0 => return Poll::Ready(Ok(())),
+                    _ => continue,
+                },
+                Ahead::Nothing => {}
+            }
+            let before = buffer.filled().len();
+            ready!(self.socket.poll_read(cx, buffer))?;
+            if let Some(polled) = inspector.poll_look(buffer, before) {
+                return polled;
+            }
         }
-        let before = buffer.filled().len();
-        ready!(self.socket.poll_read(cx, buffer))?;
-        inspector.poll_look(buffer, before)
+    }
+}
+
+impl Io {
+    /// Reads what comes behind a part of a line; how much that was.
+    fn poll_rest_of_line(&self, cx: &mut Context<'_>, inspector: &Inspector) -> Poll<io::Result<usize>> {
+        let mut space = [MaybeUninit::uninit(); PIECE];
+        let mut came = ReadBuf::uninit(&mut space);
+        ready!(self.socket.poll_read(cx, &mut came))?;
+        inspector.look_behind_half_line(came.filled());
+        Poll::Ready(Ok(came.filled().len()))
     }
 }
 

@@ -1,6 +1,9 @@
 //! The guard of one connection, between its socket and hyper.
 //!
-//! Invariant: once something was refused, hyper reads nothing more.
+//! hyper answers a line that cannot go on well as soon as it sees that, and without a word. So it gets the lines of a head
+//! whole: a part of one is kept back until the rest has come.
+//!
+//! Invariant: once something was refused, hyper reads nothing more, and of a head it reads only lines that were judged.
 
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -35,6 +38,16 @@ pub(crate) struct Inspector {
     state: Mutex<State>,
 }
 
+/// What there is for a reader without a look at the socket.
+#[derive(Debug)]
+pub(crate) enum Ahead {
+    /// This is what the read comes to.
+    Polled(Poll<io::Result<()>>),
+    /// A part of a line, for which the rest is waited.
+    HalfLine,
+    Nothing,
+}
+
 #[derive(Debug, Default)]
 struct State {
     guard: Guard,
@@ -45,6 +58,8 @@ struct State {
     reached: bool,
     /// What came behind the line that HTTP/2 begins with.
     rest: Vec<u8>,
+    /// What was let through behind a line that had been kept back.
+    passed: Bytes,
 }
 
 impl Inspector {
@@ -71,32 +86,51 @@ impl Inspector {
         state.breach.is_some() || state.guard.is_in_head()
     }
 
-    /// What reads come to after something was refused.
-    pub(crate) fn poll_closed(&self) -> Option<Poll<io::Result<()>>> {
+    /// What a read comes to without a look at the socket: to what was let through already, or after something was
+    /// refused.
+    pub(crate) fn poll_ahead(&self, buffer: &mut ReadBuf<'_>) -> Ahead {
         let mut state = self.state();
+        if !state.passed.is_empty() {
+            let count = buffer.remaining().min(state.passed.len());
+            buffer.put_slice(&state.passed.split_to(count));
+            return Ahead::Polled(Poll::Ready(Ok(())));
+        }
         state.reached = state.breach.is_some();
-        state.breach.map(poll_refused)
+        match state.breach {
+            Some(breach) => Ahead::Polled(poll_refused(breach)),
+            None if state.guard.half_line().is_empty() => Ahead::Nothing,
+            None => Ahead::HalfLine,
+        }
     }
 
-    /// Looks at what was read behind `before`, and takes out what is not let through.
-    pub(crate) fn poll_look(&self, buffer: &mut ReadBuf<'_>, before: usize) -> Poll<io::Result<()>> {
+    /// Looks at what was read behind `before`, and takes out what is not let through. `None` if that is all of it, and
+    /// more may be.
+    pub(crate) fn poll_look(&self, buffer: &mut ReadBuf<'_>, before: usize) -> Option<Poll<io::Result<()>>> {
         let mut state = self.state();
         let came = &buffer.filled()[before..];
-        let already = state.read;
-        state.read = already.saturating_add(came.len());
-        let Err(mut breach) = state.guard.admit(came, &self.limits) else {
-            return Poll::Ready(Ok(()));
-        };
-        if breach.refusal == Refusal::Preface {
-            match behind_preface(already, came) {
-                Some(rest) => state.rest = rest.to_vec(),
-                None => breach.refusal = Refusal::UnknownVersion,
-            }
+        let breach = state.judge(came, &self.limits);
+        let sound = breach.map_or(came.len() - state.guard.half_line().len(), |breach| breach.sound);
+        let is_end = came.is_empty();
+        buffer.set_filled(before + sound);
+        match breach {
+            Some(breach) if sound == 0 => Some(poll_refused(breach)),
+            _ if sound > 0 || is_end => Some(Poll::Ready(Ok(()))),
+            _ => None,
         }
-        state.breach = Some(breach);
-        state.reached = breach.sound == 0;
-        buffer.set_filled(before + breach.sound);
-        if breach.sound > 0 { Poll::Ready(Ok(())) } else { poll_refused(breach) }
+    }
+
+    /// Looks at what came behind a part of a line.
+    pub(crate) fn look_behind_half_line(&self, came: &[u8]) {
+        let mut state = self.state();
+        let mut passed = [state.guard.half_line(), came].concat();
+        let kept = passed.len() - came.len();
+        let sound = match state.judge(came, &self.limits) {
+            None => passed.len() - state.guard.half_line().len(),
+            Some(Breach { sound: 0, .. }) => 0,
+            Some(breach) => kept + breach.sound,
+        };
+        passed.truncate(sound);
+        state.passed = passed.into();
     }
 
     /// What a client of HTTP/2 has sent.
@@ -106,6 +140,23 @@ impl Inspector {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn judge(&mut self, came: &[u8], limits: &HeadLimits) -> Option<Breach> {
+        let already = self.read;
+        self.read = already.saturating_add(came.len());
+        let mut breach = self.guard.admit(came, limits).err()?;
+        if breach.refusal == Refusal::Preface {
+            match behind_preface(already, came) {
+                Some(rest) => self.rest = rest.to_vec(),
+                None => breach.refusal = Refusal::UnknownVersion,
+            }
+        }
+        self.breach = Some(breach);
+        self.reached = breach.sound == 0;
+        Some(breach)
     }
 }
 

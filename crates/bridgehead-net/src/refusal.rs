@@ -1,7 +1,7 @@
 //! The answers given without the application.
 //!
-//! Each says in its body what came and what was due. Judging is `service`'s. hyper refuses heads that it cannot read by
-//! itself, without a body: those are only told of here.
+//! Each says in its body what came and what was due. Judging is `service`'s and `guard`'s. hyper refuses heads that it
+//! cannot read by itself, without a body; `guard` lets none through, and one that were refused all the same is told of.
 
 use http::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
@@ -24,6 +24,8 @@ pub(crate) enum Refusal {
     Preface,
     BareLineFeed,
     FoldedLine,
+    /// A header line is no name with a value.
+    BadHeader,
     LargeHead,
     /// The head did not come in time.
     SlowHead,
@@ -61,7 +63,7 @@ pub(crate) enum Refusal {
 
 impl Refusal {
     /// All of them, in the order by whose numbers they are counted.
-    pub(crate) const ALL: [Self; 33] = [
+    pub(crate) const ALL: [Self; 34] = [
         Self::NoHost,
         Self::TwoHosts,
         Self::BadHost,
@@ -73,6 +75,7 @@ impl Refusal {
         Self::Preface,
         Self::BareLineFeed,
         Self::FoldedLine,
+        Self::BadHeader,
         Self::LargeHead,
         Self::SlowHead,
         Self::BadLength,
@@ -106,6 +109,7 @@ impl Refusal {
             | Self::BadRequestLine
             | Self::BareLineFeed
             | Self::FoldedLine
+            | Self::BadHeader
             | Self::BadLength
             | Self::TwoFramings
             | Self::BadCoding
@@ -142,6 +146,7 @@ impl Refusal {
             }
             Self::BareLineFeed => "Bad Request: a line ended without its carriage return",
             Self::FoldedLine => "Bad Request: a header line began with a blank",
+            Self::BadHeader => "Bad Request: a header line must be a name, a colon and text",
             Self::LargeHead => "Request Header Fields Too Large: more header lines or bytes than are allowed",
             Self::SlowHead => "Request Timeout: the request's head took too long",
             Self::BadLength => "Bad Request: one Content-Length of digits was due",
@@ -186,6 +191,7 @@ impl Refusal {
             Self::Preface => "http2_off",
             Self::BareLineFeed => "bare_line_feed",
             Self::FoldedLine => "folded_line",
+            Self::BadHeader => "bad_header",
             Self::LargeHead => "large_head",
             Self::SlowHead => "slow_head",
             Self::BadLength => "bad_length",

@@ -18,7 +18,8 @@ use crate::request_id::Trace;
 use crate::tally::Hardship;
 
 impl Line {
-    /// hyper answers a head that it cannot read, and no request comes of it: it is told of here.
+    /// hyper answers a head that it cannot read, and no request comes of it: it is told of here, should there ever be one
+    /// that the guard has let through.
     pub(crate) fn record_refusal(&self, ended: hyper::Result<()>) {
         let Err(error) = ended else { return };
         let Some(status) = refusal::status_of(&error) else { return };

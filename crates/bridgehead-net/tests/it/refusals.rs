@@ -29,7 +29,7 @@ async fn a_request_that_is_not_in_order_is_refused_and_its_connection_closed() {
         ),
         ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nExpect: tea\r\n\r\nx", 417),
         ("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
-        // What hyper itself refuses.
+        // What hyper would refuse without a word.
         ("GET / HTTP/1.1\r\nHost: a\r\nno colon\r\n\r\n", 400),
         ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n", 400),
         ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n", 400),
