@@ -44,6 +44,10 @@ proxies:
 pairwise: ## the asyncio-facing tests on every other Python found, as CI does
 	@.ci/each-python others $(ASYNCIO_TESTS)
 
+.PHONY: chaos
+chaos: build ## 200 faults by chance in two minutes, under 500 requests a second (CHAOS_SEED=… repeats a run)
+	CHAOS_FAULTS=200 CHAOS_SECONDS=120 CHAOS_RATE=500 $(VENV)/bin/python -m pytest -s tests/workers/test_chaos.py $(ARGS)
+
 .PHONY: matrix
 matrix: cargo-test ## every test on every Python found
 	@.ci/each-python all $(ARGS)

@@ -103,7 +103,11 @@ class Alone(CommandServer):
         if not ours or signal.getsignal(signal.SIGHUP) not in (signal.SIG_DFL, signal.SIG_IGN):
             yield
             return
-        taken = Taken([signal.SIGHUP], self._handle_hangup)
+        # For a process that becomes a parent both load everything anew, this program as well.
+        numbers = [signal.SIGHUP]
+        if signal.getsignal(signal.SIGUSR2) is signal.SIG_DFL:
+            numbers.append(signal.SIGUSR2)
+        taken = Taken(numbers, self._handle_hangup)
         try:
             yield
         finally:

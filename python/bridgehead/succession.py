@@ -81,7 +81,7 @@ class Succession:
         self._passed.tell()
         self.end()
         os.chdir(self._home.folder or os.curdir)
-        handover = Handover.of(self._terms, self._crew)
+        handover = Handover.of(self._terms, self._crew, anew=False)
         if told():
             signal.pthread_kill(threading.get_ident(), signal.SIGTERM)  # blocked: it waits
         handover.execute()

@@ -100,11 +100,15 @@ def test_a_signal_while_the_successor_comes_or_the_predecessor_leaves_ends_both(
             wait_gone(imported(server)[1:])
 
 
-def test_a_terminal_that_is_closed_ends_the_server() -> None:
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_terminal_that_is_closed_ends_the_server(workers: str) -> None:
     process, terminal = pty.fork()
     if process == 0:
         os.chdir(APPS)
-        os.execv(sys.executable, [sys.executable, "-m", "bridgehead", "workers_app:app", "--port", "0"])
+        os.execv(
+            sys.executable,
+            [sys.executable, "-m", "bridgehead", "workers_app:app", "--port", "0", "--workers", workers],
+        )
     said = b""
     while b"Press CTRL+C" not in said:
         said += os.read(terminal, 4096)

@@ -10,6 +10,7 @@ from harness import UVICORN, Server, request
 from harness.server import STARTUP_SECONDS
 from harness.workers import imported, serve, wait_all, wait_gone, who
 
+from bridgehead.supervisor import anew
 from bridgehead.testing import Canary
 
 pytestmark = pytest.mark.skipif(UVICORN, reason="of workers that are ours")
@@ -61,6 +62,37 @@ def test_many_reloads_at_once_and_a_stop_among_them_leave_nobody() -> None:
         server.signal(signal.SIGHUP)
         server.stop()
         wait_gone(imported(server))
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("options", [("--workers", "2"), ("--control-socket", "control")])
+def test_a_new_program_takes_the_parents_place_under_load(options: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text("from bridgehead.testing.canary_app import app\n")
+    env = {"CANARY_LEDGER": str(tmp_path / "ledger")}
+    more = ("--lifespan", "off", "--no-access-log", "--pidfile", str(tmp_path / "pid"))
+    with Server("main:app", *options, *more, cwd=tmp_path, env=env) as server:
+        wait_all(server)
+        with Canary(server.url, ["/", "/?wait=0.02"], ledger=tmp_path / "ledger", rate=100) as canary:
+            for number in (1, 2):
+                server.signal(signal.SIGUSR2)
+                server.wait_line("A new program is the parent now.", count=number, timeout=STARTUP_SECONDS)
+                server.wait_line(COMPLETE, count=number, timeout=STARTUP_SECONDS)
+            verdict = canary.check()
+        verdict.assert_kept()
+        assert {each.status for each in canary.log} == {200}
+        assert int((tmp_path / "pid").read_text()) == server.pid
+        server.stop()
+    assert not (tmp_path / "pid").exists()
+    assert not (tmp_path / "control").exists()
+
+
+def test_a_new_program_that_does_not_start_leaves_the_old_one_in_its_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sys.executable", "/nowhere/python")
+    assert not anew.starts()
+    monkeypatch.undo()
+    assert anew.starts()
 
 
 def test_workers_are_added_and_taken_away() -> None:

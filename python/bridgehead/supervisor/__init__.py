@@ -19,8 +19,8 @@ from bridgehead.cores import workers
 from bridgehead.errors import StartError
 from bridgehead.identity import identity, set_umask
 from bridgehead.offspring import Home
+from bridgehead.supervisor import anew
 from bridgehead.supervisor.crew import SIGNALS, Crew
-from bridgehead.supervisor.desk import listen
 from bridgehead.supervisor.hired import Terms
 from bridgehead.supervisor.slots import Slots
 
@@ -44,12 +44,7 @@ def run(config: Config, environ: Mapping[str, str]) -> signal.Signals:
         stack.callback(slots.close)
         pidfile.write(config.pidfile)
         stack.callback(pidfile.remove, config.pidfile)
-        caught = stack.enter_context(Caught(SIGNALS))
         terms = Terms(config, home, slots)
+        caught = stack.enter_context(Caught(SIGNALS))
         log.parent_started(os.getpid())
-        crew = Crew(terms)
-        if config.control_socket is not None:
-            crew.open_desk(listen(config.control_socket))
-        told = crew.run(caught)
-        log.parent_finished(os.getpid())
-    return told or signal.SIGTERM
+        return anew.run(terms, Crew(terms, may_leave=anew.starts), caught)

@@ -31,10 +31,10 @@ from bridgehead.supervisor.rolling import Rolling
 
 SIGNALS = (
     *(signal.SIGINT, signal.SIGTERM, signal.SIGQUIT, signal.SIGCHLD),
-    *(signal.SIGHUP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGUSR1),
+    *(signal.SIGHUP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGUSR1, signal.SIGUSR2),
 )
 
-_CHANGES = frozenset({signal.SIGHUP, signal.SIGTTIN, signal.SIGTTOU})
+_CHANGES = frozenset({signal.SIGHUP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGUSR2})
 _TRIES = 3  # of one post, when no worker of any has ever been ready
 _MARGIN = 1.0  # seconds beside what a worker takes for its own end
 EXIT_NONE_CAME_UP = 1
@@ -53,13 +53,22 @@ class Orders(Protocol):
 
 
 class Crew:
-    """As many workers as there are slots. `first` is called once one of them is ready; else it is said."""
+    """As many workers as there are slots. `first` is called once one of them is ready; else it is said.
 
-    def __init__(self, terms: Terms, first: Callable[[], object] | None = None) -> None:
+    `may_leave` is asked whether another program may go on with them, when SIGUSR2 wants that.
+    """
+
+    def __init__(
+        self,
+        terms: Terms,
+        first: Callable[[], object] | None = None,
+        may_leave: Callable[[], bool] = bool,
+    ) -> None:
         config = terms.config
         self._slots = terms.slots
         self._terms = terms
         self._first = first
+        self._may_leave = may_leave
         self._notices = Notices(terms.home.environ)
         patience = Patience.of(config, terms.home.environ)
         self._delay = patience.delay
@@ -226,8 +235,12 @@ class Crew:
         """What a signal asks for that ends nothing; one that is ending does no more of it."""
         if self._ends:
             return
-        if number is signal.SIGHUP:
+        if number is signal.SIGHUP and self._terms.terminal.is_lost:
+            self.stop()
+        elif number is signal.SIGHUP:
             self.reload()
+        elif number is signal.SIGUSR2:
+            self._left = self._may_leave()
         else:
             more = 1 if number is signal.SIGTTIN else -1
             self.scale(min(max(len(self._posts) + more, 1), MOST))

@@ -34,9 +34,10 @@ class Handover:
     figures: int
     slots: list[list[dict[str, Any]]]
     crew: dict[str, Any]
+    anew: bool  # whether the workers are of an older program
 
     @classmethod
-    def of(cls, terms: Terms, crew: Crew) -> Self:
+    def of(cls, terms: Terms, crew: Crew, *, anew: bool) -> Self:
         """All of it, once the crew was left."""
         return cls(
             order=Order(config=terms.config, path=[*sys.path]).written(),
@@ -45,6 +46,7 @@ class Handover:
             figures=terms.figures.fileno(),
             slots=[[_written(each) for each in slot] for slot in terms.slots],
             crew=crew.written(),
+            anew=anew,
         )
 
     @classmethod

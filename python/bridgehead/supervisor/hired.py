@@ -21,6 +21,7 @@ from bridgehead.station import Posting
 from bridgehead.supervisor.figures import Figures
 from bridgehead.supervisor.memory import Memory
 from bridgehead.supervisor.slots import Slots
+from bridgehead.terminal import Terminal
 
 MOST = 512  # workers; as many as `--workers` takes
 
@@ -125,6 +126,7 @@ class Terms:
         self.figures = Figures(figures)
         self.config = config
         self.home = home
+        self.terminal = Terminal()
         self.slots = slots
         self._order = Order(config=for_a_child(config), path=[*sys.path])
 

@@ -5,7 +5,6 @@ Not a command for people: a number is given, that of a file that says what there
 Invariant: this program never imports the application, and no signal is lost between the two.
 """
 
-import os
 import signal
 import sys
 from typing import NoReturn
@@ -13,26 +12,33 @@ from typing import NoReturn
 from bridgehead import log, pidfile
 from bridgehead.caught import Caught
 from bridgehead.notices import Notices
+from bridgehead.supervisor import anew
+from bridgehead.supervisor.anew import CHECK
 from bridgehead.supervisor.crew import SIGNALS, Crew
 from bridgehead.supervisor.handover import Handover
 
 
 def main() -> NoReturn:
     """Be the parent, until told to stop."""
+    if sys.argv[1] == CHECK:
+        sys.exit(0)
     handover = Handover.read(int(sys.argv[1]))
     terms = handover.terms()
     log.configure(terms.config)
     with Caught(SIGNALS) as caught:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-        crew = Crew(terms)
+        crew = Crew(terms, may_leave=anew.starts)
         crew.take_over(handover.crew)
-        Notices(terms.home.environ).ready()
+        if handover.anew:
+            log.logger().info("A new program is the parent now. Its workers are replaced.")
+            crew.reload()
+        else:
+            Notices(terms.home.environ).ready()
         try:
-            crew.run(caught)
+            anew.run(terms, crew, caught)
         finally:
             terms.slots.close()
             pidfile.remove(terms.config.pidfile)
-        log.parent_finished(os.getpid())
     sys.exit(0)
 
 
