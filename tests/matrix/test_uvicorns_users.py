@@ -14,7 +14,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -171,9 +171,9 @@ def running(words: list[str], folder: Path, **environ: str) -> Iterator[Program]
         program.process.terminate()
         program.process.wait(20)
     finally:
-        if program.process.poll() is None:
+        with suppress(ProcessLookupError):  # what the program has started and not ended
             os.killpg(program.process.pid, signal.SIGKILL)
-            program.process.wait()
+        program.process.wait()
         program.join()
 
 
