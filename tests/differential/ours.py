@@ -6,7 +6,9 @@ Invariant: nothing depends on time: the client sends all, says that no more will
 
 from __future__ import annotations
 
+import os
 import random
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -26,6 +28,17 @@ def read_by_us(server: Server, data: bytes, cuts: random.Random | None = None) -
         for piece in _pieces(data, cuts):
             if not client.try_send(piece):
                 break
+        client.half_close_quietly()
+        return _reading(client)
+
+
+def read_in_parts(server: Server, data: bytes, places: Sequence[int]) -> Reading:
+    """The same of a stream that is cut at these places, with a moment for each part to be read alone."""
+    with server.connect() as client:
+        for start, end in pairwise((0, *places, len(data))):
+            if not client.try_send(data[start:end]):
+                break
+            os.sched_yield()
         client.half_close_quietly()
         return _reading(client)
 

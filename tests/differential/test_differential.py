@@ -15,12 +15,14 @@ import pytest
 from harness import Server
 from judges import JUDGES, End, Reading
 from odd_requests import odd_request
-from ours import FOLLOWER, read_by_us
+from ours import FOLLOWER, read_by_us, read_in_parts
 
 CASES = int(os.environ.get("BRIDGEHEAD_TEST_DIFFERENTIAL", "2000"))
 SEED = os.environ.get("BRIDGEHEAD_TEST_SEED", "1")
 # So many in one test: one that fails names its cases, and another process may have the next.
 SLICE = 500
+# One case of so many is cut at every byte, if it is not longer than this.
+CUT_OF, LONGEST_CUT = 50, 600
 
 # What one judge refuses and we do not, in its own words. The other has to read it as we do.
 EXCUSED = {
@@ -71,6 +73,22 @@ def test_whoever_reads_odd_requests_strictly_reads_what_we_read(server: Server, 
         ours = read_by_us(server, data, random.Random(f"{name}, cut"))
         theirs = {judge: read(data) for judge, read in JUDGES.items()}
         complaints += [f"{name}: {each}\n    {data!r}" for each in compare(ours, theirs)]
+    assert not complaints, "\n".join(complaints[:20])
+
+
+def test_an_odd_request_is_read_the_same_wherever_it_is_cut(server: Server) -> None:
+    complaints = []
+    for number in range(CASES // CUT_OF):
+        data = odd_request(f"{SEED}-{number}") + FOLLOWER
+        if len(data) > LONGEST_CUT:
+            continue
+        whole = read_by_us(server, data)
+        cuts = [(place,) for place in range(1, len(data))] + [tuple(range(1, len(data)))]
+        for places in cuts:
+            parts = read_in_parts(server, data, places)
+            # hyper may look at half a head, and refuse it before we do: without our words.
+            if (parts.requests, parts.end, parts.why[:3]) != (whole.requests, whole.end, whole.why[:3]):
+                complaints.append(f"{SEED}-{number} cut at {places[:3]}: {parts}\n    not {whole}")
     assert not complaints, "\n".join(complaints[:20])
 
 
