@@ -5,16 +5,21 @@ Not mistakes: those are a `StartError`. Not variables that set nothing (`sources
 Invariant: nothing is changed here; what is warned of is served as it was set.
 """
 
+import sys
 from collections.abc import Iterator
 
 from bridgehead.config import OPTIONS
 from bridgehead.forwarded import misread
 from bridgehead.patience import longest_delay
-from bridgehead.sockets import longest_backlog
 from bridgehead.sources import Resolved
 from bridgehead.uvicorn_options import without_effect
 
 _TLS = ("ssl_keyfile_password", "ssl_min_version", "ssl_version", "ssl_ciphers")
+_LIFETIMES = ("limit_max_requests", "worker_lifetime", "worker_max_rss", "control_socket")
+_JITTERS = (
+    ("limit_max_requests_jitter", "limit_max_requests"),
+    ("worker_lifetime_jitter", "worker_lifetime"),
+)
 _RELOADING = ("reload_dirs", "reload_includes", "reload_excludes", "reload_delay", "reload_poll")
 
 
@@ -26,6 +31,7 @@ def doubts(settings: Resolved) -> Iterator[str]:
     yield from _trusted_by_nothing(settings)
     yield from _from_no_proxy(settings)
     yield from _delayed_too_long(settings)
+    yield from _limits_in_vain(settings)
     yield from _cut_by_the_kernel(settings)
     yield from without_effect(settings.config.http)
     root_path = settings.config.root_path
@@ -70,9 +76,25 @@ def _delayed_too_long(settings: Resolved) -> Iterator[str]:
 
 def _cut_by_the_kernel(settings: Resolved) -> Iterator[str]:
     """Linux says nothing when it makes a backlog shorter."""
+    from bridgehead.sockets import longest_backlog  # who asks for the version needs none of it
+
     given, longest = settings.origins.get("backlog"), longest_backlog()
     if given is not None and longest is not None and settings.config.backlog > longest:
         yield f"{given.source} is cut to {longest} by the kernel, which net.core.somaxconn decides."
+
+
+def _limits_in_vain(settings: Resolved) -> Iterator[str]:
+    """A chance to be added to nothing, a memory that nobody knows, and processes that a save ends anyway."""
+    config, origins = settings.config, settings.origins
+    for name, of in _JITTERS:
+        if name in origins and getattr(config, name) and not getattr(config, of):
+            yield f"{origins[name].source} does nothing without --{of.replace('_', '-')}."
+    if "worker_max_rss" in origins and config.worker_max_rss and sys.platform != "linux":
+        yield f"{origins['worker_max_rss'].source} does nothing: the system does not say what a process takes."
+    if config.reload:
+        for name in _LIFETIMES:
+            if name in origins and getattr(config, name):
+                yield f"{origins[name].source} does nothing with --reload."
 
 
 def _without_tls(settings: Resolved) -> Iterator[str]:

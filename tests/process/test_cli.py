@@ -164,6 +164,13 @@ def test_a_bad_variable_is_named() -> None:
             ["UVICORN_PORT is passed over, since UVICORN_UDS says where to listen."],
         ),
         ("--reload-dir x", {}, ["--reload-dir does nothing without --reload."]),
+        (
+            "--limit-max-requests-jitter 5",
+            {},
+            ["--limit-max-requests-jitter does nothing without --limit-max-requests."],
+        ),
+        ("--worker-lifetime 0 --worker-lifetime-jitter 0", {}, []),
+        ("--reload --worker-max-rss 1G", {}, ["--worker-max-rss does nothing with --reload."]),
         ("--ssl-ciphers x", {}, ["--ssl-ciphers does nothing without --ssl-certfile."]),
         ("--reload-delay 1 --reload", {}, []),
         ("--reload-dir x --no-reload", {}, []),
