@@ -90,7 +90,7 @@ def _limits_in_vain(settings: Resolved) -> Iterator[str]:
         if name in origins and getattr(config, name) and not getattr(config, of):
             yield f"{origins[name].source} does nothing without --{of.replace('_', '-')}."
     if "worker_max_rss" in origins and config.worker_max_rss and sys.platform != "linux":
-        yield f"{origins['worker_max_rss'].source} does nothing: the system does not say what a process takes."
+        yield f"{origins['worker_max_rss'].source} does nothing: no process's memory is known here."
     if config.reload:
         for name in _LIFETIMES:
             if name in origins and getattr(config, name):
