@@ -16,7 +16,14 @@ FORBIDDEN = {
     "bridgehead-asgi": ("tokio", "mio", "hyper", "pyo3", "bridgehead"),
     "bridgehead-metrics": ("tokio", "hyper", "pyo3", "bridgehead"),
     "bridgehead-tls": ("tokio", "hyper", "pyo3", "bridgehead"),
-    "bridgehead-net": ("pyo3", "bridgehead-python", "bridgehead-watch", "bridgehead-load"),
+    "bridgehead-net": (
+        "pyo3",
+        "bridgehead-python",
+        "bridgehead-admin",
+        "bridgehead-watch",
+        "bridgehead-load",
+    ),
+    "bridgehead-admin": ("pyo3", "bridgehead-python", "bridgehead-watch", "bridgehead-load"),
     "bridgehead-watch": ("pyo3", "tokio", "hyper", "bridgehead"),
     # It measures the server, so it shares nothing with it but what both depend on.
     "bridgehead-load": ("pyo3", "bridgehead-python", "bridgehead-net", "bridgehead-asgi", "bridgehead-watch"),

@@ -116,10 +116,11 @@ def bindable(value: object) -> str:
 
 def bound_below(addresses: Any, folder: str) -> tuple[str, ...]:
     """An option's anchor: Unix sockets whose paths are relative to `folder`; all else stays."""
-    return tuple(_socket_below(each, folder) for each in addresses)
+    return tuple(socket_below(each, folder) for each in addresses)
 
 
-def _socket_below(address: str, folder: str) -> str:
+def socket_below(address: str, folder: str) -> str:
+    """The same of one address."""
     found = parse_address(address)
     return f"unix:{below(found.path, folder)}" if isinstance(found, UnixAddress) else address
 

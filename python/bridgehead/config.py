@@ -20,6 +20,7 @@ from bridgehead.errors import StartError
 from bridgehead.log_config import read as read_log_config
 from bridgehead.logging_config import LOGGING_CONFIG as LOGGING_CONFIG
 from bridgehead.loop_name import read as loop_name
+from bridgehead.operations import Operations
 from bridgehead.options import (
     Option,
     Shape,
@@ -38,7 +39,6 @@ from bridgehead.options import (
     text,
     whole,
 )
-from bridgehead.proxy_options import ProxyOptions
 from bridgehead.quantities import seconds
 from bridgehead.uvicorn_defaults import heeding
 
@@ -47,13 +47,13 @@ Application = Callable[..., Awaitable[None]]
 # As `--help` has them.
 _GROUPS = [
     *("Application", "Address", "Processes", "TLS", "Proxies", "Responses", "WebSockets"),
-    *("Timeouts", "Limits", "Development", "Diagnostics", "Logs", "From uvicorn"),
+    *("Timeouts", "Limits", "Operations", "Development", "Diagnostics", "Logs", "From uvicorn"),
 ]
 _NEW = "new: uvicorn has no such option"
 
 
 @dataclass(slots=True)
-class Config(ProxyOptions):
+class Config(Operations):
     """How to serve. The attributes are uvicorn's parameter names, and may be assigned; None: the default."""
 
     app: str | Application = option(

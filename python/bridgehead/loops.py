@@ -114,3 +114,12 @@ def _close(loop: asyncio.AbstractEventLoop, seconds: float) -> None:
     finally:
         asyncio.set_event_loop(None)
         loop.close()
+
+
+def a_loop_runs() -> bool:
+    """Whether one runs in this thread."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

@@ -16,12 +16,13 @@ from types import FrameType
 from typing import Any, NoReturn
 
 from bridgehead import forks, log, pidfile, signal_wake
+from bridgehead.admin import Desk, desk_of
 from bridgehead.certificates import Keeper
 from bridgehead.errors import EXIT_START_FAILED, Interrupted, StartError
 from bridgehead.identity import set_umask
 from bridgehead.lifespan import Lifespan
 from bridgehead.listening import Listening
-from bridgehead.loops import OwnLoop
+from bridgehead.loops import OwnLoop, a_loop_runs
 from bridgehead.patience import Patience
 from bridgehead.server_config import Config
 from bridgehead.signature import with_the_options
@@ -64,6 +65,7 @@ class Server:
         self._station: Station | None = None
         self._keeper: Keeper | None = None
         self._tenure: Tenure | None = None
+        self._desk: Desk | None = None
         self._captured_signals: list[int] = []
         self.should_exit = False
         self.force_exit = False
@@ -109,7 +111,7 @@ class Server:
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve on a loop of its own, until told to stop. Also on a thread that is not the main one."""
-        if _a_loop_runs():
+        if a_loop_runs():
             raise RuntimeError("an event loop runs in this thread already: use `await server.serve()` there")
         with self._refusing():
             self._own = OwnLoop(self.config)
@@ -170,14 +172,21 @@ class Server:
             else:
                 self._bound = adopt(sockets, backlog=self.config.backlog, secure=self.config.is_ssl)
             forks.register(each.socket for each in self._bound)
+            sheet, self._desk = desk_of(self.config, self._station)
             if not await self._unless_told(self.lifespan.startup()):
                 await self.lifespan.cancel()
                 self._close_sockets()
                 return
-            tasks = await choose(self.config.task_impl)
             self._tenure = Tenure.of(self.config)
             station = self._station if self._tenure is None else self._tenure.station
-            place = Place(bound=self._bound, recall=self._recall, station=station, own=self._own, tasks=tasks)
+            place = Place(
+                bound=self._bound,
+                recall=self._recall,
+                station=station,
+                sheet=sheet,
+                own=self._own,
+                tasks=await choose(self.config.task_impl),
+            )
             pidfile.write(self.config.pidfile)
             self._worker = Worker(self.config.loaded_app, self.lifespan, self.config, place)
         groups = [self._bound] if sockets is None else [[each] for each in self._bound]
@@ -286,13 +295,9 @@ class Server:
 
     def _handle_hangup(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - Python hands it over
         """The certificates are to be read again."""
-        if self._loop is not None:
+        if self._loop is not None and self._keeper is not None:
             with suppress(RuntimeError):  # the loop is closed
-                self._loop.call_soon_threadsafe(self._reread)
-
-    def _reread(self) -> None:
-        if self._keeper is not None:
-            self._keeper.hurry()
+                self._loop.call_soon_threadsafe(self._keeper.hurry)
 
     @contextmanager
     def _refusing(self) -> Generator[None, None, None]:
@@ -371,6 +376,9 @@ class Server:
         pidfile.remove(self.config.pidfile)
 
     def _close_sockets(self) -> None:
+        if self._desk is not None:
+            self._desk.close()
+            self._desk = None
         for each in self._bound:
             each.close()
         forks.forget(each.socket for each in self._bound)
@@ -380,14 +388,6 @@ class Server:
         """Whether somebody has to be asked, who tells nobody of a change."""
         ours, theirs = vars(Server), type(self)
         return any(name in vars(self) or getattr(theirs, name) is not ours[name] for name in names)
-
-
-def _a_loop_runs() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
 
 
 @with_the_options(Config)

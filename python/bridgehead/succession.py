@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import NoReturn
 
+from bridgehead._native import Sheets
 from bridgehead.config import Config
 from bridgehead.offspring import Home
 from bridgehead.sockets import Bound
@@ -62,6 +63,11 @@ class Succession:
         self._crew = Crew(self._terms, self._when_ready)
         self._thread = threading.Thread(target=self._run, name="bridgehead-parent", daemon=True)
         self._thread.start()
+
+    @property
+    def sheets(self) -> Sheets:
+        """What the successor counts."""
+        return self._terms.figures.sheets
 
     def tell(self, number: int) -> None:
         """What a parent is told by signals."""

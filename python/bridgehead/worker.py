@@ -61,6 +61,8 @@ class Options:
     rota: Station | None
     sheet: Sheet
     slow_step: float | None
+    measures: bool
+    health_path: str | None
     root_path: str
     state: dict[str, Any]
     pathsend: bool
@@ -88,6 +90,7 @@ class Place:
     bound: Sequence[Bound]
     recall: int | None
     station: Station | None
+    sheet: Sheet
     own: OwnLoop | None
     tasks: Chosen | None
 
@@ -127,7 +130,7 @@ class Worker:
         self._ending = asyncio.Event()
         self._closed = asyncio.Event()
         context = contextvars.Context() if config.reset_contextvars else lifespan.context
-        self._sheet = place.station.sheet if place.station is not None else Sheet()
+        self._sheet = place.sheet
         self._watched = Watched(self._loop, self._sheet)
         host = self._host(application, context, ours=place.tasks is not None)
         self._network = Network(host, self._options(config, lifespan.state, place))
@@ -227,6 +230,9 @@ class Worker:
             rota=place.station,
             sheet=self._sheet,
             slow_step=config.slow_step or None,
+            # Whether clients are welcome is judged by what is measured.
+            measures=config.admin is not None or config.health_path is not None,
+            health_path=config.health_path,
             root_path=config.root_path,
             state=state,
             pathsend=config.pathsend,

@@ -38,6 +38,33 @@ impl Distribution {
         self.sum += other.sum;
     }
 
+    /// What came since `before`, which was seen earlier.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        let counts = std::array::from_fn(|at| self.counts[at].saturating_sub(before.counts[at]));
+        Self { counts, sum: self.sum.saturating_sub(before.sum) }
+    }
+
+    /// Below which time this share of them lay, in microseconds, as if they were spread evenly between two bounds. `None`
+    /// without any.
+    #[must_use]
+    pub fn quantile(&self, share: f64) -> Option<f64> {
+        let count = self.count();
+        if count == 0 {
+            return None;
+        }
+        let mut rank = share * count as f64;
+        let mut low = 0;
+        for (bound, here) in BOUNDS.iter().zip(self.counts) {
+            if here > 0 && rank <= here as f64 {
+                return Some(low as f64 + (bound - low) as f64 * rank / here as f64);
+            }
+            rank -= here as f64;
+            low = *bound;
+        }
+        Some(low as f64)
+    }
+
     pub(crate) fn read(words: &[AtomicU64]) -> Self {
         let load = |at: usize| words.get(at).map_or(0, |word| word.load(Ordering::Relaxed));
         Self { counts: std::array::from_fn(load), sum: load(SUM) }
@@ -76,5 +103,18 @@ mod tests {
         let seen = Distribution::read(&words);
         assert_eq!((seen.counts[0], seen.counts[1], seen.counts[17], seen.counts[18]), (2, 1, 1, 1));
         assert_eq!((seen.count(), seen.sum), (5, 20_000_502));
+    }
+
+    #[test]
+    fn a_quantile_lies_between_the_bounds_of_its_place() {
+        let words: Vec<_> = (0..WORDS).map(|_| AtomicU64::new(0)).collect();
+        assert_eq!(Distribution::read(&words).quantile(0.5), None);
+        (0..100).for_each(|_| record(&words, Duration::from_millis(3)));
+        let before = Distribution::read(&words);
+        assert_eq!(before.quantile(0.5), Some(3750.0));
+        (0..10).for_each(|_| record(&words, Duration::from_secs(60)));
+        let seen = Distribution::read(&words);
+        assert_eq!(seen.quantile(0.99), Some(10_000_000.0));
+        assert_eq!((seen.since(&before).count(), seen.since(&before).sum), (10, 600_000_000));
     }
 }

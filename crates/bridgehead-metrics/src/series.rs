@@ -51,6 +51,12 @@ impl Series {
         Self::new("_OTHER", 0, Protocol::Http11)
     }
 
+    /// How a method is called that may be any.
+    #[must_use]
+    pub fn method_of(method: &str) -> &'static str {
+        METHODS.iter().find(|known| **known == method).copied().unwrap_or("_OTHER")
+    }
+
     /// The method, `_OTHER` for one that is not told apart.
     #[must_use]
     pub fn method(self) -> &'static str {

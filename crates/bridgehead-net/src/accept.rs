@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
+use bridgehead_metrics::Gauge;
 use tokio::sync::watch;
 
 use crate::admission::Admission;
@@ -19,7 +20,9 @@ use crate::crowd::Crowd;
 use crate::executor::Executor;
 use crate::handshake;
 use crate::listen::{Door, Listener, Open};
+use crate::loop_life;
 use crate::memory::{self, Memory};
+use crate::meters::During;
 use crate::peer::Peer;
 use crate::preamble;
 use crate::reclaim::Reclaim;
@@ -52,6 +55,14 @@ pub(crate) struct Worker {
     pub(crate) reclaim: Reclaim,
 }
 
+impl Worker {
+    /// Somebody may have to wait for a permit, until what is returned is dropped.
+    pub(crate) fn waits(&self) -> Option<During> {
+        let meters = self.config.meters.as_ref().filter(|_| self.config.bounds.admission.permits.is_some());
+        meters.map(|meters| meters.during(Gauge::Waiting))
+    }
+}
+
 /// Begins to serve the listeners on the current runtime, by tasks of `executor`. What is returned ends when `stage` says so and the last
 /// connection is gone.
 ///
@@ -80,6 +91,9 @@ pub fn serve(
     for listener in open {
         let turn = keeper.as_mut().map_or_else(Turn::always, |keeper| keeper.turn(None));
         worker.executor.spawn(accept(listener, turn, Arc::clone(&worker)));
+    }
+    if let (Some(meters), None) = (&worker.config.meters, &keeper) {
+        worker.executor.spawn(loop_life::run(meters.clone(), Arc::clone(&worker)));
     }
     if let Some(mut keeper) = keeper {
         for listener in others {

@@ -16,7 +16,7 @@ use crate::access_layout::Layout;
 use crate::app::{AccessRecord, App, Report};
 use crate::client_half::Witness;
 use crate::escape;
-use crate::log_pipe::LogPipe;
+use crate::log_pipe::{LogPipe, Written};
 use crate::peer::Peer;
 use crate::request_id::Trace;
 
@@ -193,7 +193,13 @@ impl Facts<'_> {
 
 impl AccessLog {
     /// Says what became of a request.
-    pub(crate) fn write(&self, record: &Record, peer: &Peer, trace: Option<&Arc<Trace>>, app: &dyn App) {
+    pub(crate) fn write(
+        &self,
+        record: &Record,
+        peer: &Peer,
+        trace: Option<&Arc<Trace>>,
+        app: &dyn App,
+    ) -> Written {
         let root_path = peer.prefix().unwrap_or(&self.root_path);
         let facts = Facts { record, root_path, peer, trace, time: SystemTime::now() };
         match &self.sink {
@@ -201,7 +207,10 @@ impl AccessLog {
                 self.layout.write(&facts, line);
                 line.push(b'\n');
             }),
-            Sink::App => app.report(Report::Access(Box::new(self.report(&facts)))),
+            Sink::App => {
+                app.report(Report::Access(Box::new(self.report(&facts))));
+                Written::Kept
+            }
         }
     }
 

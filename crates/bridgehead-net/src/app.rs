@@ -4,6 +4,7 @@
 //! methods are called on the network's thread and must not block it.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use http::{HeaderMap, Method, Uri, Version};
 
@@ -96,6 +97,8 @@ pub struct Arrival {
     pub head: RequestHead,
     /// Who asked, and on which of our addresses.
     pub peer: Arc<Peer>,
+    /// When that was complete, if anything is measured.
+    pub began: Option<Instant>,
     /// The way to the client.
     pub half: AppHalf,
     /// To be kept until nothing of the request runs any more.

@@ -4,6 +4,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bridgehead_metrics::{Counter, Gauge};
 use bytes::Bytes;
 
 use crate::accept::Worker;
@@ -52,13 +53,21 @@ pub(crate) fn serve(socket: Socket, peer: Arc<Peer>, worker: Arc<Worker>) -> imp
 
 async fn run(line: Arc<Line>, worker: Arc<Worker>) {
     let _told = Told::of(&worker, &line.peer);
+    let meters = worker.config.meters.clone();
+    let _open = meters.as_ref().map(|meters| {
+        meters.sheet.add(Counter::Connections, 1);
+        meters.during(Gauge::Connections)
+    });
     match connection::serve(&line, &worker).await {
         Left::HandedOver(opened, came) => {
             let io = Io { socket: Arc::clone(&line.socket), inspector: None };
             Box::pin(websocket_session::run(io, came, opened, &worker)).await;
         }
         // Apart, as above, so that a connection of HTTP/1 needs no room for it.
-        Left::Http2(ahead) => Box::pin(http2::run(line, worker, ahead)).await,
+        Left::Http2(ahead) => {
+            let _open = meters.as_ref().map(|meters| meters.during(Gauge::Http2));
+            Box::pin(http2::run(line, worker, ahead)).await;
+        }
         Left::Ended if line.leaves_something_unread() => {
             farewell::linger_unless_cut(&line.socket, &worker.executor, &mut worker.watch.clone()).await;
         }

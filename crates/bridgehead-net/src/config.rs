@@ -11,6 +11,8 @@ use http::{HeaderName, HeaderValue};
 use crate::access::AccessLog;
 use crate::admission::{Admission, AdmissionLimits};
 use crate::forwarded::Forwarding;
+use crate::health_path::HealthPath;
+use crate::meters::Meters;
 use crate::pace::PaceLimits;
 use crate::proxies::Proxies;
 use crate::request_id::RequestIds;
@@ -38,6 +40,10 @@ pub struct Config {
     pub tally: Tally,
     /// Set once it is served: whoever runs the worker asks how many requests wait for a permit.
     pub admission: Arc<OnceLock<Admission>>,
+    /// Measures requests and connections, if somebody may read it.
+    pub meters: Option<Meters>,
+    /// Where clients are told whether they are welcome, if anywhere.
+    pub health: Option<HealthPath>,
     /// Whether it hears of connections.
     pub connections: Connections,
     /// Whose word is taken for who a client is, if anybody's.

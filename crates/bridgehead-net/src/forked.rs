@@ -22,10 +22,12 @@ static OWNED: [AtomicU64; LARGEST / 64] = [const { AtomicU64::new(0) }; LARGEST 
 
 /// Says that a descriptor is ours, for as long as it lives.
 #[derive(Debug)]
-pub(crate) struct Claim(RawFd);
+pub struct Claim(RawFd);
 
 impl Claim {
-    pub(crate) fn on(descriptor: &impl AsFd) -> Self {
+    /// On this one.
+    #[must_use]
+    pub fn on(descriptor: &impl AsFd) -> Self {
         let number = descriptor.as_fd().as_raw_fd();
         if let Some((word, bit)) = place(number) {
             word.fetch_or(bit, Ordering::Relaxed);

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Instant;
 
+use bridgehead_metrics::Gauge;
 use http::request;
 
 use crate::accept::Worker;
@@ -64,6 +65,9 @@ impl Line {
     pub(crate) fn new(mut socket: Socket, peer: Arc<Peer>, worker: &Worker) -> Self {
         socket.set_pace(worker.config.bounds.download);
         let now = Instant::now();
+        if let Some(meters) = &worker.config.meters {
+            socket.counts_on(meters.sheet.clone());
+        }
         Self {
             socket: Arc::new(socket),
             trusted: worker.config.forwarding.as_ref().is_some_and(|each| each.proxies.trust(&peer.client)),
@@ -107,6 +111,9 @@ impl Line {
         *self.phase() = Phase::Busy(None);
         if self.lifetime.count() {
             self.last_call.store(true, Ordering::Relaxed);
+        }
+        if let Some(meters) = &self.config.meters {
+            meters.sheet.up(Gauge::Http1Busy);
         }
         Turn::new(Arc::clone(self), self.peer_of(head), head)
     }

@@ -52,6 +52,15 @@ enum Writer {
     Gone,
 }
 
+/// What becomes of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// It waits for its reader.
+    Kept,
+    /// There was no room for it.
+    Dropped,
+}
+
 impl LogPipe {
     /// Starts the writing thread. What it says of lost lines looks as `layout` has it.
     ///
@@ -75,11 +84,11 @@ impl LogPipe {
     }
 
     /// Adds one line with its end, or counts it as dropped when the reader is too far behind.
-    pub fn write(&self, format: impl FnOnce(&mut Vec<u8>)) {
+    pub fn write(&self, format: impl FnOnce(&mut Vec<u8>)) -> Written {
         let mut pending = self.lock();
         if pending.lines.len() >= LIMIT || pending.writer == Writer::Gone {
             pending.dropped += 1;
-            return;
+            return Written::Dropped;
         }
         format(&mut pending.lines);
         pending.unwritten += 1;
@@ -88,6 +97,7 @@ impl LogPipe {
             drop(pending);
             self.changed.notify_all();
         }
+        Written::Kept
     }
 
     /// Lines that were not written because their reader stalled or left.

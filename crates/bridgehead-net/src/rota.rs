@@ -19,7 +19,7 @@ use crate::board::Board;
 use crate::shutdown::Stage;
 
 /// Between two looks: at the loop, and at what the others keep.
-const LOOK: Duration = Duration::from_millis(50);
+pub(crate) const LOOK: Duration = Duration::from_millis(50);
 
 /// For so long a slot is kept by what was said last: several looks, since a busy machine makes them late.
 const KEPT: Duration = Duration::from_millis(300);
@@ -124,7 +124,7 @@ impl Keeper {
     pub(crate) async fn run(mut self, worker: Arc<Worker>) {
         let mut watch = worker.watch.clone();
         loop {
-            self.look(&*worker.app);
+            self.look(&worker);
             tokio::select! {
                 biased;
                 _ = watch.reached(Stage::Draining) => return,
@@ -143,9 +143,12 @@ impl Keeper {
         }
     }
 
-    fn look(&mut self, app: &dyn App) {
+    fn look(&mut self, worker: &Worker) {
         let Rota { board, slot, place } = self.rota;
-        let lives = self.life.look(app);
+        let lives = self.life.look(&*worker.app);
+        if let (Some(meters), true) = (&worker.config.meters, self.life.has_answered()) {
+            meters.beats();
+        }
         board.tell(place, LOOK * self.life.silent);
         if lives {
             board.keep(slot, KEPT);
@@ -163,13 +166,18 @@ fn tell(turn: &watch::Sender<bool>, ours: bool) {
 
 /// Whether the loop lives. Counted in looks and not in time: a process that was stopped has not waited for anybody.
 #[derive(Debug, Default)]
-struct Life {
+pub(crate) struct Life {
     asked: Option<Arc<AtomicBool>>,
     silent: u32,
 }
 
 impl Life {
-    fn look(&mut self, app: &dyn App) -> bool {
+    /// Whether it has answered since the look before.
+    pub(crate) fn has_answered(&self) -> bool {
+        self.silent == 0
+    }
+
+    pub(crate) fn look(&mut self, app: &dyn App) -> bool {
         match &self.asked {
             Some(answered) if !answered.load(Ordering::Relaxed) => {
                 self.silent = self.silent.saturating_add(1);

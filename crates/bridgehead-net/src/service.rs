@@ -48,6 +48,15 @@ pub(crate) async fn answer(
     let (head, body) = request.into_parts();
     let mut turn = line.begin(&head);
     let version = head.version;
+    if let (Some(health), true) = (&worker.config.health, body.is_end_stream())
+        && judge(&head).is_ok()
+        && let Some(mut response) = health.answer(&head)
+    {
+        if line.is_last_call() {
+            say_close(&mut response, version);
+        }
+        return Ok(said(response, &line, turn));
+    }
     let upgrade = match judge(&head).and_then(|()| upgrade_of(&head, &line, &worker)) {
         Ok(upgrade) => upgrade,
         Err(refusal) => return Ok(refuse(refusal, &line, version, turn)),
@@ -102,7 +111,9 @@ async fn ask(
     }
     turn.watched_by(witness);
     // The rest of its body waits in the client's socket meanwhile.
+    let waits = worker.waits();
     let admitted = worker.admission.enter(|patience| worker.executor.sleep(patience)).await;
+    drop(waits);
     if flow == Flow::Open {
         upload(worker, uploader, body, &head).await?;
     }
@@ -119,7 +130,14 @@ async fn ask(
             if let Some(time) = worker.config.bounds.request_time {
                 worker.executor.spawn(client.overseer().watch(time, worker.executor.clone()));
             }
-            let arrival = Box::new(Arrival { head, peer: Arc::clone(turn.peer()), half, permit, websocket });
+            let arrival = Box::new(Arrival {
+                head,
+                peer: Arc::clone(turn.peer()),
+                began: turn.began(),
+                half,
+                permit,
+                websocket,
+            });
             if let Err(arrival) = worker.app.dispatch(arrival) {
                 client.refused(Refusal::Overloaded);
                 drop(arrival);
@@ -281,13 +299,18 @@ fn response(parts: ResponseParts, config: &Config, turn: &mut Turn) -> Response<
     response
 }
 
-fn refuse(refusal: Refusal, line: &Line, version: Version, mut turn: Turn) -> Response<AnswerBody> {
+fn refuse(refusal: Refusal, line: &Line, version: Version, turn: Turn) -> Response<AnswerBody> {
     turn.refused(refusal);
     let mut response = refusal.response();
     if !refusal.keeps_connection() {
         line.will_linger();
         say_close(&mut response, version);
     }
+    said(response, line, turn)
+}
+
+/// An answer of our own.
+fn said(mut response: Response<&'static str>, line: &Line, mut turn: Turn) -> Response<AnswerBody> {
     complete(&mut response, &line.config, &mut turn);
     response.map(|text| AnswerBody::whole(Bytes::from_static(text.as_bytes()), turn))
 }

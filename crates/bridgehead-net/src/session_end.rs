@@ -10,11 +10,16 @@ use std::task::Context;
 
 use bridgehead_asgi::Closing;
 
+use crate::meters::Conversation;
 use crate::websocket::{Ending, Message, Shared, Stage, wake};
 
 /// The network's end. Dropped while it is open, the client is gone.
 #[derive(Debug)]
-pub(crate) struct SessionEnd(pub(crate) Arc<Shared>);
+pub(crate) struct SessionEnd {
+    shared: Arc<Shared>,
+    /// Once it is accepted.
+    pub(crate) conversation: Option<Conversation>,
+}
 
 /// What the application wants of the session.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,9 +33,14 @@ pub(crate) enum Wish {
 }
 
 impl SessionEnd {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, conversation: None }
+    }
+
     /// A message has come. Gives whether more are wanted.
     pub(crate) fn deliver(&self, message: Message) -> bool {
-        let mut state = self.0.lock();
+        self.conversation.iter().for_each(Conversation::heard);
+        let mut state = self.shared.lock();
         if matches!(state.stage, Stage::Open) {
             state.inbound_size += message.payload().len();
             state.inbound.push_back(message);
@@ -38,52 +48,53 @@ impl SessionEnd {
         let wanted = state.has_inbound_room();
         let parked = state.parked.take();
         drop(state);
-        self.0.progress(parked);
+        self.shared.progress(parked);
         wanted
     }
 
     /// Whether another message may be brought; if not, the session is woken once that changes.
     pub(crate) fn has_room(&self) -> bool {
-        let mut state = self.0.lock();
+        let mut state = self.shared.lock();
         state.paused = !state.has_inbound_room();
         !state.paused
     }
 
     /// The client has said that it closes: the application hears of it after what came before.
     pub(crate) fn closes(&self, ending: Ending) {
-        let mut state = self.0.lock();
+        let mut state = self.shared.lock();
         if matches!(state.stage, Stage::Open) {
             state.stage = Stage::Closing(ending);
         }
         let parked = state.parked.take();
         drop(state);
-        self.0.progress(parked);
+        self.shared.progress(parked);
     }
 
     /// It is over, though the application has not said so. The first ending counts.
     pub(crate) fn end(&self, ending: Ending) {
-        let told = self.0.lock().end(ending, None);
-        self.0.tell(told);
+        let told = self.shared.lock().end(ending, None);
+        self.shared.tell(told);
     }
 
     /// The application has had its time to hear that the client closes.
     pub(crate) fn end_closing(&self) {
-        let mut state = self.0.lock();
+        let mut state = self.shared.lock();
         if let Stage::Closing(ending) = &state.stage {
             let ending = ending.clone();
             let told = state.end(ending, None);
             drop(state);
-            self.0.tell(told);
+            self.shared.tell(told);
         }
     }
 
     /// What is to be sent, and what else is wanted. The session is woken when there is more.
     pub(crate) fn take(&self, sent: &mut VecDeque<Message>, cx: &Context<'_>) -> Wish {
-        let mut state = self.0.lock();
+        let mut state = self.shared.lock();
         match &mut state.session {
             Some(known) => known.clone_from(cx.waker()),
             None => state.session = Some(cx.waker().clone()),
         }
+        self.conversation.iter().for_each(|each| each.said(state.outbound.len()));
         sent.append(&mut state.outbound);
         state.outbound_size = 0;
         let wish = match &mut state.stage {
@@ -104,5 +115,9 @@ impl Drop for SessionEnd {
     fn drop(&mut self) {
         self.end_closing();
         self.end(Ending::lost());
+        if let (Some(conversation), Stage::Over(ending, _)) = (&self.conversation, &self.shared.lock().stage)
+        {
+            conversation.end(ending.code);
+        }
     }
 }

@@ -15,6 +15,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
 use std::time::{Duration, Instant};
 
+use bridgehead_metrics::{Counter, Sheet};
 use socket2::SockRef;
 use tokio::io::{Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
@@ -43,6 +44,8 @@ pub(crate) struct Socket {
     reading: Mutex<Reading>,
     // Bytes that the system has taken.
     written: AtomicU64,
+    // Where bytes are counted, if they are.
+    meters: Option<Sheet>,
     // Behind the stream, which is closed when it is free again.
     seat: Option<Seat>,
 }
@@ -104,6 +107,7 @@ impl Socket {
             held_up: AtomicBool::new(false),
             reading: Mutex::new(Reading::new(PaceLimits::default())),
             written: AtomicU64::new(0),
+            meters: None,
             seat: None,
         }
     }
@@ -149,6 +153,17 @@ impl Socket {
         self.final_word.store(true, Ordering::Relaxed);
         if let Layer::Tls(session) = &self.layer {
             locked(session).will_not_end();
+        }
+    }
+
+    /// Counts bytes there from now on.
+    pub(crate) fn counts_on(&mut self, sheet: Sheet) {
+        self.meters = Some(sheet);
+    }
+
+    fn counts(&self, counter: Counter, bytes: usize) {
+        if let Some(sheet) = &self.meters {
+            sheet.add(counter, bytes as u64);
         }
     }
 
@@ -245,6 +260,7 @@ impl Socket {
             ready!(either!(self, stream => stream.poll_read_ready(cx)))?;
             match either!(self, stream => stream.try_read_buf(buffer)) {
                 Ok(count) => {
+                    self.counts(Counter::BytesIn, count);
                     if 0 < count && count < room {
                         self.was_drained();
                     } else if count < room {
@@ -266,7 +282,10 @@ impl Socket {
         self.looked_past.store(matches!(read, Ok(count) if count == room), Ordering::Relaxed);
         match read {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
-            read => Some(read.map(|count| buffer.advance(count))),
+            read => Some(read.map(|count| {
+                self.counts(Counter::BytesIn, count);
+                buffer.advance(count);
+            })),
         }
     }
 
@@ -308,6 +327,7 @@ impl Socket {
             }
             Poll::Ready(Ok(count)) => {
                 self.written.fetch_add(*count as u64, Ordering::Relaxed);
+                self.counts(Counter::BytesOut, *count);
             }
             Poll::Ready(Err(_)) => {}
         }

@@ -95,6 +95,12 @@ impl Stream {
         mut turn: Turn,
     ) -> Result<Option<Encore>, Left> {
         let method = head.method.clone();
+        if let (Some(health), true) = (&self.line.config.health, body.is_end_stream())
+            && stream_head::judge(&head, crumbs, &self.line.config.bounds.head).is_ok()
+            && let Some(response) = health.answer(&head)
+        {
+            return self.say(response, &method, respond, turn);
+        }
         let (body, wanted) = UploadBody::new(body, &head.headers);
         let asked = Asked { head, crumbs, body: Some(body), websocket: None };
         let asked = tokio::select! {
@@ -138,7 +144,14 @@ impl Stream {
         if let Some(time) = bounds.request_time {
             self.worker.executor.spawn(client.overseer().watch(time, self.worker.executor.clone()));
         }
-        let arrival = Box::new(Arrival { head, peer: Arc::clone(turn.peer()), half, permit, websocket });
+        let arrival = Box::new(Arrival {
+            head,
+            peer: Arc::clone(turn.peer()),
+            began: turn.began(),
+            half,
+            permit,
+            websocket,
+        });
         if let Err(arrival) = self.worker.app.dispatch(arrival) {
             client.refused(Refusal::Overloaded);
             drop(arrival);
@@ -148,6 +161,7 @@ impl Stream {
 
     /// Of what one connection may have running as well as of what all may.
     async fn admit(&self) -> Result<Permit, Refusal> {
+        let _waits = self.worker.waits();
         let sleep = |patience| self.worker.executor.sleep(patience);
         let ours = self.admission.enter(sleep).await.map_err(Refusal::from)?;
         let everybodys = self.worker.admission.enter(sleep).await.map_err(Refusal::from)?;
@@ -280,10 +294,20 @@ impl Stream {
         refusal: Refusal,
         method: &Method,
         respond: &mut SendResponse<Bytes>,
-        mut turn: Turn,
+        turn: Turn,
     ) -> Result<Option<Encore>, Left> {
         turn.refused(refusal);
-        let mut response = refusal.response();
+        self.say(refusal.response(), method, respond, turn)
+    }
+
+    /// Gives an answer of our own.
+    fn say(
+        &self,
+        mut response: Response<&'static str>,
+        method: &Method,
+        respond: &mut SendResponse<Bytes>,
+        mut turn: Turn,
+    ) -> Result<Option<Encore>, Left> {
         self.complete(&mut response, &mut turn);
         let (head, text) = response.into_parts();
         let mut head = Response::from_parts(head, ());

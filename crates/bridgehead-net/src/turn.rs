@@ -4,12 +4,16 @@
 //! them itself.
 
 use std::sync::Arc;
+use std::time::Instant;
 
+use bridgehead_metrics::{Counter, Gauge};
 use http::request;
 
 use crate::access::Record;
 use crate::client_half::{Encore, Witness};
 use crate::line::{Line, Phase};
+use crate::log_pipe::Written;
+use crate::meters::Course;
 use crate::peer::Peer;
 use crate::refusal::Refusal;
 use crate::request_id::Trace;
@@ -22,6 +26,8 @@ pub(crate) struct Turn {
     record: Option<Box<Record>>,
     trace: Option<Arc<Trace>>,
     next: Next,
+    /// What is measured of it, if anything is.
+    course: Option<Course>,
 }
 
 /// What a turn leaves behind.
@@ -38,7 +44,8 @@ impl Turn {
     pub(crate) fn new(line: Arc<Line>, peer: Arc<Peer>, head: &request::Parts) -> Self {
         let record = line.config.access_log.as_ref().map(|log| Record::new(log, head));
         let trace = line.config.request_ids.as_ref().map(|ids| Arc::new(ids.trace(&head.headers)));
-        Self { line, peer, record, trace, next: Next::Idle }
+        let course = line.config.meters.as_ref().map(|meters| Course::begin(meters, head));
+        Self { line, peer, record, trace, next: Next::Idle, course }
     }
 
     /// One of many at a time.
@@ -56,6 +63,11 @@ impl Turn {
     /// Who sent it.
     pub(crate) fn peer(&self) -> &Arc<Peer> {
         &self.peer
+    }
+
+    /// When its head was complete, if anything is measured.
+    pub(crate) fn began(&self) -> Option<Instant> {
+        self.course.map(|course| course.began)
     }
 
     /// What it is called, if ids are given.
@@ -79,6 +91,9 @@ impl Turn {
 
     /// The head of its answer is complete.
     pub(crate) fn answered(&mut self, status: http::StatusCode, headers: &http::HeaderMap) {
+        if let (Some(course), Some(meters)) = (&mut self.course, &self.line.config.meters) {
+            course.answered(meters, status);
+        }
         if let (Some(record), Some(log)) = (&mut self.record, &self.line.config.access_log) {
             record.answered(log, status, headers);
         }
@@ -111,6 +126,7 @@ impl Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
+        let alone = !matches!(self.next, Next::Others);
         let after = match std::mem::replace(&mut self.next, Next::Idle) {
             Next::Idle => Some(self.line.rest()),
             Next::Encore(encore) => Some(Phase::Encore(encore)),
@@ -120,8 +136,18 @@ impl Drop for Turn {
         if let Some(after) = after {
             *self.line.phase() = after;
         }
+        let meters = self.line.config.meters.as_ref();
+        if let (Some(course), Some(meters)) = (self.course, meters) {
+            if alone {
+                meters.sheet.down(Gauge::Http1Busy);
+            }
+            course.end(meters);
+        }
         if let (Some(record), Some(log)) = (self.record.take(), &self.line.config.access_log) {
-            log.write(&record, &self.peer, self.trace.as_ref(), &*self.line.app);
+            let written = log.write(&record, &self.peer, self.trace.as_ref(), &*self.line.app);
+            if let (Written::Dropped, Some(meters)) = (written, meters) {
+                meters.sheet.add(Counter::LinesDropped, 1);
+            }
         }
     }
 }

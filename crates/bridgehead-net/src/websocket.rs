@@ -149,7 +149,7 @@ pub(crate) fn open(app: Arc<dyn App>, most: usize) -> (SessionEnd, WebSocketHalf
         parked: None,
     };
     let shared = Arc::new(Shared { app, state: Mutex::new(state) });
-    (SessionEnd(Arc::clone(&shared)), WebSocketHalf(shared))
+    (SessionEnd::new(Arc::clone(&shared)), WebSocketHalf(shared))
 }
 
 /// Who is to hear of an end, outside the lock.

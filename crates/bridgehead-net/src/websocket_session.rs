@@ -28,6 +28,7 @@ use crate::deflate::Deflation;
 use crate::executor::Executor;
 use crate::frame::{Decoder, Event, Failure};
 use crate::heart::{Beat, Heart};
+use crate::meters::Conversation;
 use crate::session_end::{SessionEnd, Wish};
 use crate::shutdown::Stage;
 use crate::timers::{Sleep, poll_deadline};
@@ -147,7 +148,8 @@ enum Late {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     fn new(io: S, came: Bytes, opened: Opened, worker: &Worker) -> Self {
-        let Opened { end, settings, deflation } = opened;
+        let Opened { mut end, settings, deflation } = opened;
+        end.conversation = Conversation::begin(worker.config.meters.as_ref());
         let (inflater, deflater) = deflation.map(|both| (both.inflater, both.deflater)).unzip();
         let now = Instant::now();
         Self {

@@ -4,7 +4,8 @@
 
 use std::sync::Arc;
 
-use bridgehead_net::{App, Arrival, Beat, Report, Rota, Token};
+use bridgehead_metrics::Gauge;
+use bridgehead_net::{App, Arrival, Beat, Config, Meters, Report, Rota, Token};
 
 use crate::inbox::{Event, Inbox};
 
@@ -14,11 +15,13 @@ pub(crate) struct ToLoop {
     inbox: Arc<Inbox>,
     /// Where requests are counted, if anybody wants to know.
     rota: Option<Rota>,
+    /// Where it is measured how many wait.
+    meters: Option<Meters>,
 }
 
 impl ToLoop {
-    pub(crate) fn new(inbox: Arc<Inbox>, rota: Option<Rota>) -> Self {
-        Self { inbox, rota }
+    pub(crate) fn new(inbox: Arc<Inbox>, config: &Config) -> Self {
+        Self { inbox, rota: config.rota, meters: config.meters.clone() }
     }
 }
 
@@ -27,7 +30,15 @@ impl App for ToLoop {
         if let Some(rota) = &self.rota {
             rota.board.count_request(rota.place);
         }
-        self.inbox.arrive(arrival)
+        // Beforehand: the loop may be quicker.
+        if let Some(meters) = &self.meters {
+            meters.sheet.up(Gauge::Inbox);
+        }
+        let taken = self.inbox.arrive(arrival);
+        if let (Err(_), Some(meters)) = (&taken, &self.meters) {
+            meters.sheet.down(Gauge::Inbox);
+        }
+        taken
     }
 
     fn progress(&self, token: Token) {

@@ -58,7 +58,7 @@ impl Board {
 }
 
 /// One clock for all processes of the machine.
-fn since_the_start() -> Duration {
+pub(crate) fn since_the_start() -> Duration {
     let now = clock_gettime(ClockId::Monotonic);
     let (seconds, rest) = (u64::try_from(now.tv_sec), u32::try_from(now.tv_nsec));
     Duration::new(seconds.unwrap_or_default(), rest.unwrap_or_default())

@@ -40,6 +40,11 @@ impl Bounds {
         Ok(Http2::Spoken(Pings { interval, timeout }))
     }
 
+    /// How many requests may be with the application, if not any number.
+    pub(crate) fn permits(&self) -> Option<usize> {
+        (self.limit_concurrency > 0).then_some(self.limit_concurrency)
+    }
+
     pub(crate) fn read(&self, connections: Option<usize>) -> PyResult<Limits> {
         let rate = (self.min_rate > 0).then(|| u32::try_from(self.min_rate).unwrap_or(u32::MAX));
         Ok(Limits {
@@ -61,7 +66,7 @@ impl Bounds {
             request_time: time(self.timeout_request)?,
             departures: if self.cancel_on_disconnect { Departures::Cancelled } else { Departures::Told },
             admission: AdmissionLimits {
-                permits: (self.limit_concurrency > 0).then_some(self.limit_concurrency),
+                permits: self.permits(),
                 queue: self.limit_queue,
                 patience: time(self.timeout_queue)?,
             },

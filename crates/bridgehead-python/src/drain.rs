@@ -15,6 +15,8 @@ use pyo3::prelude::*;
 use slab::Slab;
 
 use crate::callables::Callables;
+use crate::figures::Figures;
+use crate::flusher::Flusher;
 use crate::function::{ReceiveFunction, SendFunction};
 use crate::fused::Patience;
 use crate::health::Pace;
@@ -61,6 +63,8 @@ pub(crate) struct Bridge {
     pub(crate) cancels: AtomicBool,
     /// Who looks after the loop, if anybody does.
     pub(crate) pace: Option<Arc<Pace>>,
+    /// Where requests are measured, if they are.
+    pub(crate) figures: Figures,
     /// Whether the network may want to cancel one.
     pub(crate) cancellable: bool,
 }
@@ -212,6 +216,7 @@ impl Bridge {
     /// A request is over.
     pub(crate) fn forget(&self, py: Python<'_>, Token(key): Token) -> PyResult<()> {
         let forgotten = self.books().requests.try_remove(key);
+        self.figures.running(|| self.running());
         drop(forgotten);
         self.tell_when_over(py)
     }
@@ -294,18 +299,21 @@ impl Bridge {
     /// Makes a request's Python objects and takes the first step of its coroutine.
     fn start(slf: &Bound<'_, Self>, arrival: Arrival) -> PyResult<()> {
         let (py, this) = (slf.py(), slf.get());
-        let Arrival { head, peer, half, permit, websocket } = arrival;
+        let Arrival { head, peer, began, half, permit, websocket } = arrival;
+        let called = this.figures.called(began);
         let trailers = trailers(&head);
         let scope = match &websocket {
             None => this.template.scope(py, &head, &peer, trailers)?,
             Some(asked) => this.template.websocket_scope(py, &head, &peer, &asked.subprotocols)?,
         };
         let key = this.books().requests.insert(None);
+        this.figures.running(|| this.running());
         if this.cancellable && !half.known_as(Token(key)) {
             // It was over before it began.
             return this.forget(py, Token(key));
         }
         let mut state = State::new(half, permit, &head.method, trailers);
+        state.called = called.filter(|_| websocket.is_none());
         if let Some(asked) = websocket {
             state = state.of_websocket(asked.half);
         }
@@ -370,20 +378,5 @@ impl Bridge {
             slf.get().event_loop.call_method1(slf.py(), names::call_soon(slf.py()), (slf,))?;
         }
         Ok(())
-    }
-}
-
-/// Has everything leave that is kept back, in the loop's next turn.
-#[pyclass(frozen, module = "bridgehead._native")]
-struct Flusher {
-    bridge: Py<Bridge>,
-}
-
-#[pymethods]
-impl Flusher {
-    fn __call__(&self) {
-        let bridge = self.bridge.get();
-        // A drain may have begun and ended since, and have flushed them already.
-        bridge.flush(bridge.between);
     }
 }

@@ -123,7 +123,7 @@ impl Fused {
     ) -> io::Result<Arc<Self>> {
         let (signal, stage) = bridgehead_net::shutdown_channel();
         let executor = Executor::default();
-        let app = Arc::new(ToLoop::new(Arc::clone(&inbox), config.rota));
+        let app = Arc::new(ToLoop::new(Arc::clone(&inbox), &config));
         let entered = runtime.enter();
         let serving = bridgehead_net::serve(config, listeners, app, stage, &executor)?;
         let (over, ended) = (Arc::clone(&inbox), Arc::new(AtomicBool::new(false)));

@@ -294,14 +294,15 @@ impl Http {
     }
 
     fn end_exchange(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
-        let (half, permit, waits, task, response, holds) = {
+        let (half, permit, waits, task, response, holds, called) = {
             let mut state = self.lock();
             let holds = state.holds_the_end();
             let (half, permit, task) = (state.half.take(), state.permit.take(), state.task.take());
-            (half, permit, std::mem::take(&mut state.waits), task, state.response, holds)
+            (half, permit, std::mem::take(&mut state.waits), task, state.response, holds, state.called.take())
         };
         let gone = half.as_ref().is_none_or(|half| half.is_gone() || half.is_cut_off());
         drop((half, permit, task));
+        self.bridge.get().figures.returned(called);
         waits.iter().try_for_each(|wait| Wait::resolve_soon(wait.bind(py)))?;
         self.bridge.get().forget(py, self.token)?;
         Ok(match response {

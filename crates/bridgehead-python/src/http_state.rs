@@ -5,6 +5,8 @@
 //!
 //! Invariant: a head leaves with its first piece of body, and until then another answer may still go in its place.
 
+use std::time::Instant;
+
 use bridgehead_asgi::{
     Fate, HttpMessage, Length, Misuse, More, Request, RequestEvent, RequestReceipt, Response, ResponseHead,
     Then, Write,
@@ -44,6 +46,8 @@ pub(crate) struct State {
     trailing: Option<Box<Trailing>>,
     /// What a head waits for that is held.
     pub(crate) held_for: HeldFor,
+    /// When the application was called, if that is measured.
+    pub(crate) called: Option<Instant>,
     /// Present in a `websocket` scope.
     pub(crate) websocket: Option<Box<WebSocketState>>,
 }
@@ -88,6 +92,7 @@ impl State {
             trailers,
             trailing: None,
             held_for: HeldFor::Body,
+            called: None,
             websocket: None,
         }
     }

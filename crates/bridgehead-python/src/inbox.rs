@@ -18,7 +18,7 @@ use loom::sync::{Mutex, MutexGuard};
 use crate::wake::Wake;
 
 /// New requests that may wait for the loop; above this the network answers 503 itself.
-const ARRIVALS: usize = 4096;
+pub(crate) const ARRIVALS: usize = 4096;
 
 /// Lines that may wait for the loop; above this they are lost, and counted.
 const REPORTS: usize = 4096;

@@ -3,6 +3,7 @@
 //! Python runs on the loop's thread only. Tokio's threads never touch a Python object; what they have to say goes
 //! through the `inbox`.
 
+mod admin;
 mod app;
 mod awaitable;
 mod bell;
@@ -17,7 +18,9 @@ mod drain;
 mod drive;
 mod driver;
 mod ffi;
+mod figures;
 mod file_send;
+mod flusher;
 mod forked;
 mod function;
 mod fused;
@@ -71,6 +74,8 @@ use pyo3::prelude::*;
 
 #[pymodule(gil_used = true)]
 mod _native {
+    #[pymodule_export]
+    use crate::admin::Admin;
     #[pymodule_export]
     use crate::board::{Board, shut_gate};
     #[pymodule_export]

@@ -9,19 +9,22 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bridgehead_metrics::{Condition, Gauge, Sheet};
-use bridgehead_net::{Admission, Config, Http2, Listener, LogPipe, Ownership, Stage, Tally};
+use bridgehead_net::{
+    Admission, Config, HealthPath, Http2, Listener, LogPipe, Meters, Ownership, Stage, Tally,
+};
 use http::{HeaderName, HeaderValue};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::board::Board;
+use crate::board::{Board, since_the_start};
 use crate::bounds::{Bounds, WebSockets};
 use crate::callables::Callables;
 use crate::census::Inquiry;
 use crate::drain::{Books, Bridge, Flush};
 use crate::driver::Driver;
 use crate::ffi;
+use crate::figures::Figures;
 use crate::health::{Health, Pace};
 use crate::lent::Lender;
 use crate::logs::{Logs, Wiring};
@@ -57,6 +60,10 @@ struct Options {
     sheet: Py<sheets::Sheet>,
     /// Steps that hold the loop for longer are told of; without, nobody looks.
     slow_step: Option<f64>,
+    /// Whether requests and connections are measured as well.
+    measures: bool,
+    /// Where clients are told whether they are welcome.
+    health_path: Option<String>,
     root_path: String,
     state: Option<Py<PyDict>>,
     pathsend: bool,
@@ -188,6 +195,7 @@ impl Server {
             turns: AtomicU64::new(0),
             cancels: AtomicBool::new(false),
             pace: pace.clone(),
+            figures: Figures(options.measures.then(|| sheet.clone())),
             cancellable: options.bounds.cancels_requests(),
             event_loop: event_loop.clone().unbind(),
             lender: Lender::new(Arc::clone(&inbox)),
@@ -201,6 +209,8 @@ impl Server {
             nested.attach(bridge.bind(py))?;
         }
         sheets::serve(&sheet);
+        let limit = options.bounds.permits().unwrap_or_default();
+        sheet.set(Gauge::Limit, limit as u64);
         let turner =
             fused.map(|fused| Py::new(py, Turner::new(py, bridge.clone_ref(py), fused)?)).transpose()?;
         let inquiry = Inquiry { look: host.census, slow: host.slow };
@@ -327,6 +337,7 @@ fn config(
     logs: Wiring,
     (sheet, admission): (&Sheet, Arc<OnceLock<Admission>>),
 ) -> PyResult<Config> {
+    let meters = || Meters { sheet: sheet.clone(), clock: since_the_start };
     Ok(Config {
         keep_alive: Duration::try_from_secs_f64(options.keep_alive)?,
         http2: if options.http2 { options.bounds.http2()? } else { Http2::Off },
@@ -337,6 +348,8 @@ fn config(
         refusals: logs.refusals,
         tally: Tally::on(sheet.clone()),
         admission,
+        health: options.health_path.clone().map(|path| HealthPath { path, meters: meters() }),
+        meters: options.measures.then(meters),
         connections: logs.connections,
         forwarding: options.forwarding.as_ref().map(Forwarding::read),
         proxy_protocol: options.proxy_protocol.as_ref().map(Proxies::read),

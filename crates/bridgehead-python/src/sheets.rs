@@ -62,6 +62,12 @@ pub(crate) fn serve(sheet: &bridgehead_metrics::Sheet) {
 #[pyclass(frozen, module = "bridgehead._native")]
 pub(crate) struct Sheets(bridgehead_metrics::Sheets);
 
+impl Sheets {
+    pub(crate) fn words(&self) -> bridgehead_metrics::Sheets {
+        self.0.clone()
+    }
+}
+
 #[pymethods]
 impl Sheets {
     /// How long the file has to be, in bytes. What no worker writes to takes no memory.

@@ -41,7 +41,7 @@ impl Threaded {
         let tasks = executor.clone();
         let thread = thread::Builder::new().name("bridgehead-net".to_owned()).spawn(move || {
             ffi::block_signals();
-            let app = Arc::new(ToLoop::new(Arc::clone(&inbox), config.rota));
+            let app = Arc::new(ToLoop::new(Arc::clone(&inbox), &config));
             let opened = OwnRuntime::new().and_then(|runtime| {
                 let _entered = runtime.enter();
                 let serving = bridgehead_net::serve(config, listeners, app, stage, &executor)?;

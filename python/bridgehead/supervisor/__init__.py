@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 
 from bridgehead import log, pidfile
+from bridgehead.admin import Desk
 from bridgehead.caught import Caught
 from bridgehead.config import Config
 from bridgehead.cores import workers
@@ -45,6 +46,7 @@ def run(config: Config, environ: Mapping[str, str]) -> signal.Signals:
         pidfile.write(config.pidfile)
         stack.callback(pidfile.remove, config.pidfile)
         terms = Terms(config, home, slots)
+        stack.callback(Desk(config, terms.figures.sheets).close)
         caught = stack.enter_context(Caught(SIGNALS))
         log.parent_started(os.getpid())
         return anew.run(terms, Crew(terms, may_leave=anew.starts), caught)

@@ -10,6 +10,7 @@ import sys
 from typing import NoReturn
 
 from bridgehead import log, pidfile
+from bridgehead.admin import Desk
 from bridgehead.caught import Caught
 from bridgehead.notices import Notices
 from bridgehead.supervisor import anew
@@ -27,6 +28,7 @@ def main() -> NoReturn:
     log.configure(terms.config)
     with Caught(SIGNALS) as caught:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+        desk = Desk(terms.config, terms.figures.sheets)
         crew = Crew(terms, may_leave=anew.starts)
         crew.take_over(handover.crew)
         if handover.anew:
@@ -37,6 +39,7 @@ def main() -> NoReturn:
         try:
             anew.run(terms, crew, caught)
         finally:
+            desk.close()
             terms.slots.close()
             pidfile.remove(terms.config.pidfile)
     sys.exit(0)

@@ -79,6 +79,8 @@ pub(crate) fn plain(keep_alive: Duration) -> Config {
         refusals: Refusals::Silent,
         tally: Tally::default(),
         admission: Arc::default(),
+        meters: None,
+        health: None,
         connections: Connections::Silent,
         forwarding: None,
         proxy_protocol: None,

@@ -1,0 +1,35 @@
+//! What the loop's thread measures of requests, where somebody may read it.
+//!
+//! The network's part is in `bridgehead_net`.
+
+use std::time::{Duration, Instant};
+
+use bridgehead_metrics::{Gauge, Sheet, Timing};
+
+/// A worker's; empty when nothing is measured.
+pub(crate) struct Figures(pub(crate) Option<Sheet>);
+
+impl Figures {
+    /// The application is called for a request whose head was complete then. Gives when that is.
+    pub(crate) fn called(&self, began: Option<Instant>) -> Option<Instant> {
+        let sheet = self.0.as_ref()?;
+        let now = Instant::now();
+        sheet.down(Gauge::Inbox);
+        sheet.record(Timing::Queue, began.map_or(Duration::ZERO, |began| now - began));
+        Some(now)
+    }
+
+    /// It has returned.
+    pub(crate) fn returned(&self, called: Option<Instant>) {
+        if let (Some(sheet), Some(called)) = (&self.0, called) {
+            sheet.record(Timing::Handler, called.elapsed());
+        }
+    }
+
+    /// So many have not.
+    pub(crate) fn running(&self, count: impl FnOnce() -> usize) {
+        if let Some(sheet) = &self.0 {
+            sheet.set(Gauge::Running, count() as u64);
+        }
+    }
+}

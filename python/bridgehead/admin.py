@@ -1,0 +1,85 @@
+"""The port for operators (`--admin`): where it listens, and what is told there.
+
+Not the answers: a thread in Rust gives those, without Python (`crates/bridgehead-admin`).
+
+Invariant: it listens before the first client is let in, and until the last one is gone.
+"""
+
+import platform
+from dataclasses import dataclass
+
+from bridgehead import forks, log
+from bridgehead._native import Admin, Sheet, Sheets
+from bridgehead.address import parse_address
+from bridgehead.config import Config
+from bridgehead.errors import StartError
+from bridgehead.sockets import Bound, Kind, bind
+from bridgehead.station import Station
+
+_BACKLOG = 128
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What the thread needs to know; read by Rust."""
+
+    descriptor: int
+    unix: bool
+    figures: Sheet | Sheets
+    queue: int | None
+    silence: float
+    python: str
+    target: str
+
+
+class Desk:
+    """Answers operators, from the moment it is made."""
+
+    def __init__(self, config: Config, figures: Sheet | Sheets) -> None:
+        try:
+            self._bound = bind([parse_address(config.admin)], backlog=_BACKLOG) if config.admin else []
+        except StartError as problem:
+            raise problem.within("admin") from None
+        forks.register(each.socket for each in self._bound)
+        self._config = config
+        self._threads: list[Admin] = []
+        self.show(figures)
+        for each in self._bound:
+            log.logger().info("Operators are answered on %s", each.label)
+
+    def show(self, figures: Sheet | Sheets) -> None:
+        """Tell of these from here on; who asks meanwhile waits."""
+        for thread in self._threads:
+            thread.close()
+        self._threads = [Admin(_wanted(self._config, each, figures)) for each in self._bound]
+
+    def close(self) -> None:
+        """Let nobody in any more."""
+        for thread in self._threads:
+            thread.close()
+        for each in self._bound:
+            each.close()
+        forks.forget(each.socket for each in self._bound)
+        self._threads, self._bound = [], []
+
+
+def _wanted(config: Config, bound: Bound, figures: Sheet | Sheets) -> Wanted:
+    return Wanted(
+        descriptor=bound.fileno(),
+        unix=bound.kind is Kind.UNIX,
+        figures=figures,
+        queue=config.limit_queue if config.limit_concurrency else None,
+        # Of several workers the parent replaces one that is blocked.
+        silence=config.timeout_worker_healthcheck if isinstance(figures, Sheet) else 0.0,
+        python=platform.python_version(),
+        target=config.app if isinstance(config.app, str) else "",
+    )
+
+
+def desk_of(config: Config, station: Station | None) -> tuple[Sheet, Desk | None]:
+    """Where a process counts, and who tells operators of it: of one worker among several its parent does."""
+    if station is not None:
+        return station.sheet, None
+    sheet = Sheet()
+    sheet.begin()
+    return sheet, Desk(config, sheet)
