@@ -19,6 +19,7 @@ from bridgehead.sockets import Bound, bind
 
 _LONGEST = 4096  # bytes of a question
 _AT_ONCE = 16  # who comes beyond that waits
+_BACKLOG = 128
 _OURS_ALONE = 0o600
 
 Answer = Callable[[Mapping[str, Any]], Mapping[str, Any]]
@@ -32,7 +33,7 @@ def listen(path: str) -> Bound:
     """A socket that other users cannot reach, from its first moment on."""
     before = os.umask(0o777 ^ _OURS_ALONE)
     try:
-        [bound] = bind([UnixAddress(path=path)], backlog=_AT_ONCE)
+        [bound] = bind([UnixAddress(path=path)], backlog=_BACKLOG)
     finally:
         os.umask(before)
     os.chmod(path, _OURS_ALONE)
