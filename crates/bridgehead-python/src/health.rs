@@ -224,7 +224,8 @@ impl Lookout {
         wants.extend(self.judge(held, pace));
         let active = came || handles.is_some() || pace.running.load(Ordering::Relaxed) > 0;
         self.idle = if active || self.asked.is_some() { 0 } else { self.idle.saturating_add(1) };
-        if active && self.asked.is_none() && now >= self.last_asked + CALM.min(TICK * self.quiet.max(1)) {
+        let pause = if self.quiet == 0 { CALM } else { CALM.min(TICK * self.quiet) };
+        if active && self.asked.is_none() && now >= self.last_asked + pause {
             let answer = Arc::<OnceLock<Instant>>::default();
             self.asked = Some((now, Arc::clone(&answer)));
             self.last_asked = now;
@@ -285,7 +286,7 @@ mod tests {
     impl Scene {
         fn new() -> Self {
             let pace = Pace::new(Sheet::own());
-            let now = pace.base;
+            let now = pace.base + TICK;
             Self { pace, lookout: Lookout::new(SLOW, now), now }
         }
 
