@@ -94,6 +94,14 @@ h2spec: build ## h2spec's cases of HTTP/2 (needs go, the first time)
 autobahn: build ## Autobahn's cases of WebSockets, in half an hour (CASES='1.* 12.1.*'; needs a Python 2.7)
 	@.ci/autobahn $(VENV)
 
+.PHONY: fuzz-smoke
+fuzz-smoke: ## every fuzzer for a minute, from the seeds that are kept (SECONDS_EACH=… TARGETS='http1 pem')
+	@.ci/fuzz $(or $(SECONDS_EACH),60) $(TARGETS)
+
+.PHONY: audit
+audit: environment ## known faults of the Python packages that build and test this, where they can be looked up
+	@.ci/audit $(VENV)
+
 .PHONY: faults
 faults: build ## everything that is done to break the server, and what it costs whom
 	$(VENV)/bin/python tests/faults/run.py $(ARGS)

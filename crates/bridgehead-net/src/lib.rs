@@ -35,6 +35,8 @@ mod forwarded;
 mod forwarded_list;
 mod frame;
 mod frame_writer;
+#[cfg(fuzzing)]
+pub mod fuzzing;
 mod guard;
 mod handshake;
 mod health_path;

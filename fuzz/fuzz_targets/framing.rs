@@ -1,0 +1,4 @@
+//! The framing of requests, whole and in pieces.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| bridgehead_net::fuzzing::framing(bytes));
