@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use bridgehead_metrics::Sheets;
 use bridgehead_net::Claim;
-use http::header::{ACCEPT, ALLOW, HeaderValue};
+use http::header::{ACCEPT, ALLOW, CONTENT_SECURITY_POLICY, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -77,6 +77,7 @@ impl Admin {
             return refused;
         }
         match request.uri().path() {
+            "/" => page(),
             "/livez" => judged(self.rules.dead(&self.sheets.read()).into_iter().collect()),
             "/readyz" => judged(self.rules.unready(&self.sheets.read())),
             "/metrics" => self.metrics(request),
@@ -105,6 +106,18 @@ impl Admin {
         let written = status::written(&self.sheets.read(), &self.rules, &self.facts, &history);
         document(StatusCode::OK, "application/json", written.to_string())
     }
+}
+
+/// For people. It loads nothing else but the status, and no other page may show it.
+fn page() -> Response<Text> {
+    let mut page = document(StatusCode::OK, "text/html; charset=utf-8", include_str!("page.html"));
+    page.headers_mut().insert(
+        CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static(
+            "default-src 'none'; connect-src 'self'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+        ),
+    );
+    page
 }
 
 fn judged(faults: Vec<String>) -> Response<Text> {
