@@ -4,6 +4,7 @@
 //! through the `inbox`.
 
 mod admin;
+mod all_tasks;
 mod app;
 mod awaitable;
 mod bell;

@@ -6,12 +6,14 @@
 //! | 3.11 | the loop's `call_soon` is ours while the task is made; what it would have scheduled is called instead |
 //! | a loop whose attributes cannot be set | it is not had: the task starts in the loop's next turn |
 //!
+//! Up to 3.11 a task prints its name as it is made, with C's `printf`; it is given one that counts on its own.
+//!
 //! Invariant: nothing of a first step reaches the loop's queue of callbacks.
 
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 use pyo3::{intern, sync::PyOnceLock};
 
 use crate::ffi::Entered;
@@ -22,15 +24,22 @@ use crate::stepper::{Request, Stepper};
 pub(crate) struct RealTask {
     task_type: Py<PyAny>,
     event_loop: Py<PyAny>,
-    /// Copied and completed for each task.
+    /// Completed for each task.
     keywords: Py<PyDict>,
     first_step: FirstStep,
+    names: Option<Names>,
 }
 
 enum FirstStep {
     Eager,
-    Captured(Py<Capture>),
+    Captured(Captured),
     Scheduled,
+}
+
+struct Captured {
+    capture: Py<Capture>,
+    /// Its method, which C calls without a tuple or a dictionary.
+    call_soon: Py<PyAny>,
 }
 
 impl RealTask {
@@ -39,15 +48,19 @@ impl RealTask {
         let py = event_loop.py();
         let keywords = PyDict::new(py);
         keywords.set_item("loop", event_loop)?;
-        let first_step = if py.version_info() >= (3, 12) {
+        let is_eager = py.version_info() >= (3, 12);
+        let first_step = if is_eager {
             keywords.set_item("eager_start", true)?;
             FirstStep::Eager
         } else {
             let name = names::call_soon(py);
-            let capture = Py::new(py, Capture::new(event_loop.getattr(name)?.unbind()))?;
+            let capture = Bound::new(py, Capture::new(event_loop.getattr(name)?.unbind()))?;
+            let call_soon = capture.getattr(name)?;
             // A loop with slots, or none of its own attributes, refuses.
-            match event_loop.setattr(name, &capture).and_then(|()| event_loop.delattr(name)) {
-                Ok(()) => FirstStep::Captured(capture),
+            match event_loop.setattr(name, &call_soon).and_then(|()| event_loop.delattr(name)) {
+                Ok(()) => {
+                    FirstStep::Captured(Captured { capture: capture.unbind(), call_soon: call_soon.unbind() })
+                }
                 Err(_) => FirstStep::Scheduled,
             }
         };
@@ -56,6 +69,7 @@ impl RealTask {
             event_loop: event_loop.clone().unbind(),
             keywords: keywords.unbind(),
             first_step,
+            names: (!is_eager).then(Names::default),
         })
     }
 
@@ -65,9 +79,15 @@ impl RealTask {
         context: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let py = coroutine.py();
-        let keywords = self.keywords.bind(py).copy()?;
+        let keywords = self.keywords.bind(py);
         keywords.set_item(names::context(py), context)?;
-        self.task_type.bind(py).call((coroutine,), Some(&keywords))
+        if let Some(names) = &self.names {
+            keywords.set_item(intern!(py, "name"), names.next(py))?;
+        }
+        // It takes its own references before it runs anything, so it is the same to it what these become.
+        let made = self.task_type.bind(py).call((coroutine,), Some(keywords));
+        keywords.set_item(names::context(py), py.None())?;
+        made
     }
 
     /// Makes the task and has its first step taken.
@@ -76,14 +96,15 @@ impl RealTask {
         coroutine: Bound<'py, PyAny>,
         context: Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let FirstStep::Captured(capture) = &self.first_step else { return self.make(coroutine, &context) };
+        let FirstStep::Captured(captured) = &self.first_step else { return self.make(coroutine, &context) };
         let py = coroutine.py();
         let event_loop = self.event_loop.bind(py);
-        capture.get().expect_from(&context);
-        event_loop.setattr(names::call_soon(py), capture)?;
+        let capture = captured.capture.get();
+        capture.expect_from(&context);
+        event_loop.setattr(names::call_soon(py), &captured.call_soon)?;
         let made = self.make(coroutine, &context);
         event_loop.delattr(names::call_soon(py))?;
-        let step = capture.get().take();
+        let step = capture.take();
         let task = made?;
         if let Some(step) = step {
             let _entered = Entered::new(&context)?;
@@ -148,22 +169,36 @@ impl Capture {
 
 #[pymethods]
 impl Capture {
-    #[pyo3(signature = (*args, **keywords))]
-    fn __call__(
+    #[pyo3(signature = (callback, *args, context = None))]
+    fn call_soon(
         &self,
+        callback: &Bound<'_, PyAny>,
         args: &Bound<'_, PyTuple>,
-        keywords: Option<&Bound<'_, PyDict>>,
+        context: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Option<Py<PyAny>>> {
-        let py = args.py();
-        let context = keywords.map(|keywords| keywords.get_item(names::context(py))).transpose()?.flatten();
-        if !self.awaits(context.as_ref()) {
-            return self.usual.call(py, args, keywords).map(Some);
+        if !self.awaits(context) {
+            return self.pass_on(callback, args, context).map(Some);
         }
-        let callback = args.get_item(0)?;
-        let rest = args.get_slice(1, args.len());
-        let step = if rest.is_empty() { callback } else { partial(&callback, &rest)? };
+        let step = if args.is_empty() { callback.clone() } else { partial(callback, args)? };
         drop(self.change(Awaited::Step(step.unbind())));
         Ok(None)
+    }
+}
+
+impl Capture {
+    /// What is none of ours.
+    fn pass_on(
+        &self,
+        callback: &Bound<'_, PyAny>,
+        args: &Bound<'_, PyTuple>,
+        context: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        let py = callback.py();
+        let keywords = PyDict::new(py);
+        if let Some(context) = context {
+            keywords.set_item(names::context(py), context)?;
+        }
+        self.usual.call(py, with_first(callback, args)?, Some(&keywords))
     }
 }
 
@@ -172,7 +207,56 @@ fn partial<'py>(callback: &Bound<'py, PyAny>, args: &Bound<'py, PyTuple>) -> PyR
     let py = callback.py();
     let partial = PARTIAL
         .get_or_try_init(py, || py.import("functools")?.getattr(intern!(py, "partial")).map(Bound::unbind))?;
-    let mut all = vec![callback.clone()];
-    all.extend(args.iter());
-    partial.bind(py).call1(PyTuple::new(py, all)?)
+    partial.bind(py).call1(with_first(callback, args)?)
+}
+
+fn with_first<'py>(first: &Bound<'py, PyAny>, rest: &Bound<'py, PyTuple>) -> PyResult<Bound<'py, PyTuple>> {
+    PyTuple::new(first.py(), std::iter::once(first.clone()).chain(rest.iter()).collect::<Vec<_>>())
+}
+
+/// Names of tasks, as asyncio's own look. Asyncio counts its own from 1, and gets nowhere near these.
+// As above: the loop's thread only.
+struct Names(Mutex<Vec<u8>>);
+
+const PREFIX: &str = "Task-";
+const BEFORE_FIRST: &str = "Task-1000000000";
+
+impl Default for Names {
+    fn default() -> Self {
+        Self(Mutex::new(BEFORE_FIRST.into()))
+    }
+}
+
+impl Names {
+    fn next<'py>(&self, py: Python<'py>) -> Bound<'py, PyString> {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        count_up(&mut last, PREFIX.len());
+        PyString::new(py, &String::from_utf8_lossy(&last))
+    }
+}
+
+/// Adds one to the number behind so many letters.
+fn count_up(text: &mut Vec<u8>, letters: usize) {
+    for digit in text[letters..].iter_mut().rev() {
+        if *digit < b'9' {
+            *digit += 1;
+            return;
+        }
+        *digit = b'0';
+    }
+    text.insert(letters, b'1');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_counts_on_as_numbers_do() {
+        for (before, after) in [("Task-1", "Task-2"), ("Task-1099", "Task-1100"), ("Task-99", "Task-100")] {
+            let mut name = before.into();
+            count_up(&mut name, PREFIX.len());
+            assert_eq!(String::from_utf8(name).as_deref(), Ok(after));
+        }
+    }
 }

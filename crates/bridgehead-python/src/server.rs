@@ -17,6 +17,7 @@ use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::all_tasks::StandIn;
 use crate::board::{Board, since_the_start};
 use crate::bounds::{Bounds, WebSockets};
 use crate::callables::Callables;
@@ -139,6 +140,7 @@ pub(crate) struct Server {
     admission: Arc<OnceLock<Admission>>,
     // The loop's thread takes it once, to end it, as above.
     health: Mutex<Option<Health>>,
+    registers: StandIn,
 }
 
 impl Server {
@@ -219,7 +221,8 @@ impl Server {
             None => None,
         };
         let (network, health) = (Mutex::new(Some(network)), Mutex::new(health));
-        Ok(Self { bridge, network, turner, fallback, log, sheet, admission, health })
+        let registers = StandIn::take_place(py);
+        Ok(Self { bridge, network, turner, fallback, log, sheet, admission, health, registers })
     }
 
     /// Why the network has a thread of its own though the loop's was asked for.
@@ -280,6 +283,7 @@ impl Server {
         let Some(network) = self.network.lock().unwrap_or_else(PoisonError::into_inner).take() else {
             return Ok(());
         };
+        self.registers.leave(py)?;
         let bridge = self.bridge.get();
         if let Some(descriptor) = bridge.inbox.wake().descriptor() {
             bridge.event_loop.call_method1(py, "remove_reader", (descriptor,))?;
