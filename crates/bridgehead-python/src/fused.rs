@@ -3,7 +3,7 @@
 //! No second thread, no wake, no hand-over of the GIL. One of the two polls is inside the other, so one wait is for both.
 //!
 //! Invariant: a turn that may wait ends when there is something for Python: an event in the inbox, a descriptor of the
-//! loop's, or the loop's next timer. One that may not wait ends after [`POLLS`] polls of tasks or a millisecond of them,
+//! loop's, or the loop's next timer. One that may not wait ends after [`POLLS`] polls of each kind or a millisecond of them,
 //! once before Tokio's driver was asked and once after. The driver is asked in one turn of [`UNASKED`] at the least,
 //! however much there is for Python: an answer and a client who keep each other busy hold up nobody else's sockets.
 
@@ -203,11 +203,6 @@ impl Fused {
         self.executor.retire(waker);
     }
 
-    /// Nobody turns the network for now: what is woken waits for whoever does next.
-    pub(crate) fn leave(&self) {
-        self.executor.leave();
-    }
-
     /// Nobody turns the network for now: `waker` hears of what comes. True when something has come already.
     pub(crate) fn hand_to(&self, waker: &Waker) -> bool {
         let mut cx = Context::from_waker(waker);
@@ -234,7 +229,7 @@ impl Fused {
                 self.executor.fire();
             } else {
                 // Whoever was to be woken for a turn has it now.
-                self.leave();
+                self.executor.begin_turn();
             }
             // Registered before looking: what is pushed in between is not missed.
             self.watch_inbox(cx);
@@ -253,7 +248,7 @@ impl Fused {
             }
             Poll::Pending
         })));
-        self.leave();
+        self.executor.end_turn();
         due
     }
 
