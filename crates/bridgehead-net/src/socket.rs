@@ -344,7 +344,11 @@ impl Socket {
     fn poll_write_once(&self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         loop {
             ready!(either!(self, stream => stream.poll_write_ready(cx)))?;
-            match either!(self, stream => stream.try_write_vectored(slices)) {
+            let done = match slices {
+                [slice] => either!(self, stream => stream.try_write(slice)),
+                _ => either!(self, stream => stream.try_write_vectored(slices)),
+            };
+            match done {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 done => return Poll::Ready(done),
             }
