@@ -61,7 +61,7 @@ impl ResponseHead {
         let name = judge_name(name)?;
         let value = judge_value(&name, value)?;
         match name.as_str() {
-            "content-length" => self.declare(&value),
+            "content-length" => self.declare(value),
             "connection" => {
                 self.parts.close |= names_in(&value).any(|name| name.eq_ignore_ascii_case(b"close"));
                 self.nominated.extend(names_in(&value).filter_map(|name| HeaderName::from_bytes(name).ok()));
@@ -87,7 +87,7 @@ impl ResponseHead {
 
     /// Declares the length of the body, which the application left to the server.
     pub fn declare_length(&mut self, length: u64) -> Result<(), Misuse> {
-        self.declare(&HeaderValue::from(length))
+        self.declare(HeaderValue::from(length))
     }
 
     /// The promised trailers will not be written, and are not announced.
@@ -126,7 +126,7 @@ impl ResponseHead {
         self.parts
     }
 
-    fn declare(&mut self, value: &HeaderValue) -> Result<(), Misuse> {
+    fn declare(&mut self, value: HeaderValue) -> Result<(), Misuse> {
         let second = parse_length(value.as_bytes())?;
         // RFC 9110 §8.6: a 204 has no `content-length`. One that is well formed is dropped, not refused:
         // frameworks write `content-length: 0` on everything.
@@ -137,7 +137,8 @@ impl ResponseHead {
             Some(first) if first != second => Err(Misuse::TwoContentLengths { first, second }),
             Some(_) => Ok(()),
             None => {
-                self.append(CONTENT_LENGTH, HeaderValue::from(second))?;
+                let is_padded = value.len() > 1 && value.as_bytes().starts_with(b"0");
+                self.append(CONTENT_LENGTH, if is_padded { HeaderValue::from(second) } else { value })?;
                 self.parts.declared = Some(second);
                 Ok(())
             }

@@ -132,15 +132,23 @@ pub(crate) fn read_headers(
     if headers.is_instance_of::<PyDict>() || headers.is_instance_of::<PyString>() {
         return Err(wrong(message, "headers", headers, "an iterable of pairs of bytes"));
     }
-    let Ok(pairs) = headers.try_iter() else {
+    let mut take = |pair: Bound<'_, PyAny>| {
+        let (name, value) = split(message, &pair)?;
+        add(&bytes_of(message, &name)?, &bytes_of(message, &value)?).map_err(raise::misuse)
+    };
+    if let Ok(pairs) = headers.cast_exact::<PyList>() {
+        // As its iterator does, which need not be made: whatever becomes of the list meanwhile.
+        let mut place = 0;
+        while place < pairs.len() {
+            take(pairs.get_item(place)?)?;
+            place += 1;
+        }
+        return Ok(());
+    }
+    let Ok(mut pairs) = headers.try_iter() else {
         return Err(wrong(message, "headers", headers, "an iterable of pairs of bytes"));
     };
-    for pair in pairs {
-        let pair = pair?;
-        let (name, value) = split(message, &pair)?;
-        add(&bytes_of(message, &name)?, &bytes_of(message, &value)?).map_err(raise::misuse)?;
-    }
-    Ok(())
+    pairs.try_for_each(|pair| take(pair?))
 }
 
 fn split<'py>(
