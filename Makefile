@@ -102,6 +102,11 @@ fuzz-smoke: ## every fuzzer for a minute, from the seeds that are kept (SECONDS_
 audit: environment ## known faults of the Python packages that build and test this, where they can be looked up
 	@.ci/audit $(VENV)
 
+.PHONY: observability
+observability: build ## every query of examples/observability, asked of Debian's Prometheus
+	@.ci/prometheus
+	$(VENV)/bin/python -m pytest tests/operations/test_queries.py $(ARGS)
+
 .PHONY: faults
 faults: build ## everything that is done to break the server, and what it costs whom
 	$(VENV)/bin/python tests/faults/run.py $(ARGS)
