@@ -63,7 +63,9 @@ def python(text: str, folder: Path) -> None:
                 assert hasattr(there, each.name) or importlib.import_module(f"{node.module}.{each.name}")
     names = {target.id for node in tree.body if isinstance(node, ast.Assign) for target in names_of(node)}
     functions = {node.name for node in tree.body if isinstance(node, ast.AsyncFunctionDef)}
-    if "app" in names | functions:
+    if (
+        "app" in names | functions and "postgresql://" not in text
+    ):  # tests/coordination serves that with a database
         (folder / "main.py").write_text(text)
         serves(folder, websocket='"websocket"' in text)
 

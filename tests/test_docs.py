@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from bridgehead.aliases import ALIASES, MEANINGLESS, MEANINGLESS_SWITCHES
-from bridgehead.command_line import WORDS
+from bridgehead.command_line import WORDS, read_command_line
 from bridgehead.config import OPTIONS, Config
 from bridgehead.discovery import FILES
 from bridgehead.load.command import COMPARE
@@ -181,6 +181,18 @@ def test_the_shutdown_page_divides_the_time_as_the_worker_does() -> None:
 def test_the_configuration_page_names_the_files_an_application_is_found_in() -> None:
     page = " ".join(text_of(ROOT / "docs" / "configuration.md").split())
     assert f"the first file that is there of {', '.join(f'`{each}`' for each in FILES)}," in page
+
+
+def test_the_menu_of_the_site_has_every_page_once() -> None:
+    listed = re.findall(r"^      - (\S+\.md)$", text_of(ROOT / "mkdocs.yml"), re.M)
+    pages = [f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md"))]
+    assert sorted(each for each in listed if each.startswith("docs/")) == pages
+
+
+def test_the_command_lines_of_the_manifests_are_understood() -> None:
+    for manifest in ROOT.glob("examples/kubernetes/*.yaml"):
+        for words in re.findall(r"^ +args: \[(.+)\]$", text_of(manifest), re.M):
+            assert not read_command_line([word.strip('" ') for word in words.split(",")]).doubts
 
 
 def test_the_readme_has_the_defaults_of_ten_options() -> None:
