@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from signal import SIGCONT, SIGINT, SIGSTOP, SIGTERM, Signals
 
 import pytest
-from harness import UVICORN, Client, ClosedError, Server, request
-from harness.server import COMPLAINTS
+from harness import APPS, UVICORN, Client, ClosedError, Server, request
+from harness.server import COMPLAINTS, STOP_SECONDS
 
 SIGNALS = [SIGTERM, SIGINT]
 
@@ -276,6 +279,29 @@ def test_a_loop_that_is_blocked_for_ever_does_not_hang_the_exit(loop: str, how: 
         server.signal(SIGTERM)
         server.wait_exit()
         assert "panicked" not in server.stderr
+
+
+@pytest.mark.skipif(UVICORN or sys.platform != "linux", reason="needs /proc, and our last words")
+def test_a_stderr_that_nobody_reads_does_not_hold_the_exit() -> None:
+    readable, writable = os.pipe()
+    # Another opening of the same pipe: the server's own stays one that waits.
+    ours = os.open(f"/proc/self/fd/{writable}", os.O_WRONLY | os.O_NONBLOCK)
+    words = ["lifecycle_app:app", "--port", "0", "--timeout-graceful-shutdown", "1"]
+    command = [sys.executable, "-m", "bridgehead", *words]
+    with subprocess.Popen(command, cwd=APPS, stderr=writable) as process, os.fdopen(readable, "rb") as lines:
+        assert any(b"running on" in line for line in lines)
+        for piece in (b"x" * 4096, b"x"):
+            with suppress(BlockingIOError):
+                while True:
+                    os.write(ours, piece)
+        os.close(ours)
+        os.close(writable)
+        process.terminate()
+        try:
+            # The loop's thread waits to say that it stops; the control thread ends the process without it.
+            assert process.wait(STOP_SECONDS) == 1
+        finally:
+            process.kill()
 
 
 @pytest.mark.parametrize("second", SIGNALS)

@@ -255,10 +255,16 @@ pub(crate) fn die_by(signal: i32) -> ! {
     exit_now(128 + signal)
 }
 
-/// Last words, when nothing else can be relied on to say them.
+/// Last words, when nothing else can be relied on to say them. A pipe that nobody reads any more does not hold them up.
 pub(crate) fn complain(sentence: &str) {
-    // SAFETY: the pointer and the length are those of a live string.
-    unsafe { libc::write(libc::STDERR_FILENO, sentence.as_ptr().cast(), sentence.len()) };
+    let mut stderr = libc::pollfd { fd: libc::STDERR_FILENO, events: libc::POLLOUT, revents: 0 };
+    // SAFETY: one entry is there, and lives on.
+    let ready = unsafe { libc::poll(&raw mut stderr, 1, 0) };
+    // A pipe that is ready takes 4 KiB without waiting, which is more than a sentence.
+    if ready == 1 && stderr.revents & libc::POLLOUT != 0 {
+        // SAFETY: the pointer and the length are those of a live string.
+        unsafe { libc::write(libc::STDERR_FILENO, sentence.as_ptr().cast(), sentence.len()) };
+    }
 }
 
 /// Ends the process without running anything else.
