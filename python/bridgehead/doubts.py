@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from bridgehead.config import OPTIONS
 from bridgehead.forwarded import misread
 from bridgehead.patience import longest_delay
-from bridgehead.sources import Resolved
+from bridgehead.sources import Given, Resolved
 from bridgehead.uvicorn_options import without_effect
 
 _TLS = ("ssl_keyfile_password", "ssl_min_version", "ssl_version", "ssl_ciphers")
@@ -60,10 +60,10 @@ def _trusted_by_nothing(settings: Resolved) -> Iterator[str]:
 
 
 def _from_no_proxy(settings: Resolved) -> Iterator[str]:
-    given = settings.origins.get("proxy_protocol_allow_ips")
+    given = _said(settings, "proxy_protocol_allow_ips")
     if given is not None and not settings.config.proxy_protocol:
         yield f"{given.source} does nothing without --proxy-protocol."
-    given = settings.origins.get("forwarded_headers")
+    given = _said(settings, "forwarded_headers")
     if given is not None and not settings.config.proxy_headers:
         yield f"{given.source} does nothing with --no-proxy-headers."
 
@@ -101,12 +101,8 @@ def _without_tls(settings: Resolved) -> Iterator[str]:
     """What would be an error if it asked for more than TLS itself does is one (`certificates.py`)."""
     if settings.config.is_ssl:
         return
-    defaults = {option.name: option.default for option in OPTIONS}
     for name in _TLS:
-        if (given := settings.origins.get(name)) is None:
-            continue
-        # A file that says what goes without saying, as a printed one does, means nothing by it.
-        if given.source.startswith("--") or getattr(settings.config, name) != defaults[name]:
+        if (given := _said(settings, name)) is not None:
             yield f"{given.source} does nothing without --ssl-certfile."
 
 
@@ -118,3 +114,13 @@ def _without_reload(settings: Resolved) -> Iterator[str]:
     for name in _RELOADING:
         if name in origins and origins[name].source.startswith("--"):
             yield f"{origins[name].source} does nothing without --reload."
+
+
+def _said(settings: Resolved, name: str) -> Given | None:
+    """Where it was set, if something is meant by it: a printed file says what goes without saying, too."""
+    given = settings.origins.get(name)
+    [default] = (option.default for option in OPTIONS if option.name == name)
+    is_meant = given is not None and (
+        given.source.startswith("--") or getattr(settings.config, name) != default
+    )
+    return given if is_meant else None

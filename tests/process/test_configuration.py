@@ -85,6 +85,7 @@ def samples(option: Option) -> Iterator[tuple[str, object]]:
         '"info"',
         '"uvicorn"',
         '"027"',
+        '":1"',
     ):
         yield written, tomllib.loads(f"x = {written}")["x"]
 
