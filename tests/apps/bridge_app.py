@@ -152,19 +152,18 @@ class Garbage:
         Garbage.called += 1
 
 
-class Collecting(set[Any]):
-    """Has the collector run where a task that is being made is registered, as it may anywhere."""
-
-    def add(self, item: Any) -> None:
-        gc.collect()
-        super().add(item)
-
-
 @routes.at("collect-while-registering")
 async def collect_while_registering(scope: Scope, receive: Receive, send: Send) -> None:
+    """From now on the collector runs where a task that is being made is registered, as it may anywhere."""
     tasks: Any = asyncio.tasks
     weak = getattr(tasks, "_scheduled_tasks", None) or tasks._all_tasks
-    weak.data = Collecting(weak.data)
+    add = weak.add
+
+    def collect_and_add(task: asyncio.Task[Any]) -> None:
+        gc.collect()
+        add(task)
+
+    weak.add = collect_and_add
     await answer(send)
 
 

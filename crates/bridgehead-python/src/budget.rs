@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// Messages answered without suspending, then one yield.
 pub(crate) const MESSAGES: u32 = 128;
 
-/// Messages that no clock is looked at for: most answers have no more.
+/// Messages that no clock is looked at for, unless something is kept back: most answers have no more.
 const FREE: u32 = 3;
 
 /// Time within which they are answered without suspending; asyncio warns of a slow callback at 100 ms.
@@ -35,12 +35,18 @@ impl Budget {
             *self = Self { turn, since: None, used: 1 };
             return false;
         }
-        if self.used >= MESSAGES || self.used >= FREE && self.is_late() {
+        let is_watched = self.used >= FREE || self.since.is_some();
+        if self.used >= MESSAGES || is_watched && self.is_late() {
             self.rest();
             return true;
         }
         self.used += 1;
         false
+    }
+
+    /// From now on the clock counts: something is kept back until the next pause, and who takes long is to make one.
+    pub(crate) fn watch(&mut self) {
+        self.since.get_or_insert_with(Instant::now);
     }
 
     fn is_late(&mut self) -> bool {

@@ -111,7 +111,12 @@ impl Http {
     /// Says whether the standby has to know.
     pub(crate) fn keep_back(slf: &Bound<'_, Self>) -> PyResult<bool> {
         let this = slf.get();
-        let before = std::mem::replace(&mut this.lock().outbox, Outbox::Pieces);
+        let mut state = this.lock();
+        let before = std::mem::replace(&mut state.outbox, Outbox::Pieces);
+        if before == Outbox::Empty {
+            state.budget.watch();
+        }
+        drop(state);
         if before == Outbox::Empty {
             this.bridge.get().hold(slf)?;
         }
