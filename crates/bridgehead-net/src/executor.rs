@@ -105,7 +105,7 @@ impl Executor {
         self.0.push(Arc::new(task));
     }
 
-    /// Polls at most `polls` tasks of each queue, and no more than [`LOOKED_AT`] once a millisecond is over.
+    /// Polls at most `polls` tasks of each queue, and no more than `LOOKED_AT` once a millisecond is over.
     #[must_use]
     pub fn run(&self, polls: u32) -> Round {
         let mut portion = Portion { ready: polls, answered: polls };
