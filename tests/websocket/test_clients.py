@@ -42,8 +42,8 @@ def opened(url: str, *subprotocols: str) -> ClientConnection:
     names = [Subprotocol(each) for each in subprotocols] or None
     context = trusting(url)
     if context is not None:
-        # This client reads on a thread of its own while it writes, for which Python's ssl had no lock until 3.12.8
-        # and 3.13.1: beside the tickets of TLS 1.3, one request in a hundred never left.
+        # This client reads on a thread of its own while it writes, for which Python's ssl had no lock until
+        # 3.12.8 and 3.13.1: beside the tickets of TLS 1.3, one request in a hundred never left.
         context.maximum_version = ssl.TLSVersion.TLSv1_2
     # Without a proxy of the machine's.
     return connect(url, ssl=context, subprotocols=names, proxy=None)
