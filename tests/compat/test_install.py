@@ -158,6 +158,29 @@ print(len(told))
     assert done.stdout == "1\n", done.stderr
 
 
+def test_a_server_without_a_lifespan_takes_the_class_for_that(run: Run) -> None:
+    done = run(
+        APP
+        + """
+import uvicorn
+from uvicorn.lifespan.off import LifespanOff
+
+
+class Server(uvicorn.Server):
+    async def on_tick(self, counter):
+        return True
+
+
+config = uvicorn.Config(app, port=0)
+config.lifespan_class = LifespanOff
+Server(config).run()
+print("ended")
+"""
+    )
+    assert done.stdout == "ended\n", done.stderr
+    assert "application startup" not in done.stderr
+
+
 def test_a_child_that_runs_uvicorn_as_a_module_is_reached(run: Run, tmp_path: Path) -> None:
     (tmp_path / "served.py").write_text(APP)
     done = run(

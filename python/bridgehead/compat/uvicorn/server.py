@@ -8,10 +8,10 @@ Invariant: the steps and signals go through the methods that programs override.
 import signal
 import socket
 import time
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Set
 from typing import Any
 
-from bridgehead import log, server
+from bridgehead import server
 from bridgehead.compat.uvicorn.config import STARTUP_FAILURE, Config
 
 HANDLED_SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -80,10 +80,6 @@ class Server(server.Server):
                 self.last_notified = now
                 await notify()
         return self.should_exit
-
-    def _log_started_message(self, listeners: Sequence[socket.socket]) -> None:
-        """Overridden by some, and called by nobody else."""
-        log.serving((str(each.getsockname()) for each in listeners), self.calls_itself)
 
     def _is_overridden(self, *names: str) -> bool:
         """Our own `on_tick` has nobody to tell unless there is a callback."""

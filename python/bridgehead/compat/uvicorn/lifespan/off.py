@@ -3,18 +3,13 @@
 Invariant: the application is not called.
 """
 
-from typing import Any
-
-from bridgehead.compat.uvicorn.config import Config
+from bridgehead.server_config import ServerLifespan
 
 
-class LifespanOff:
-    """Starts and ends nothing."""
+class LifespanOff(ServerLifespan):
+    """Starts and ends nothing. A server takes it as `config.lifespan_class`."""
 
-    def __init__(self, config: Config) -> None:
-        self.config = config
-        self.should_exit = False
-        self.state: dict[str, Any] = {}
+    should_exit = False
 
     async def startup(self) -> None:
         """Nothing is started."""
