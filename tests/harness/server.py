@@ -24,6 +24,7 @@ from signal import SIGINT, SIGTERM, Signals
 from typing import IO, TYPE_CHECKING, Any, Self, TypeVar
 
 from harness.client import Client, Response, request
+from harness.processes import of_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -301,14 +302,14 @@ class Server:
 
     def threads_runtime(self) -> dict[str, int]:
         """Nanoseconds that each thread has run; the control thread looks around once in a second."""
-        threads = list(Path(f"/proc/{self.pid}/task").iterdir())
-        ran = {each: int((each / "schedstat").read_text().split()[0]) for each in threads}
-        return {each.name: ran[each] for each in threads if "-cont" not in (each / "comm").read_text()}
+        names, ran = of_threads(self.pid, "comm"), of_threads(self.pid, "schedstat")
+        return {
+            each: int(text.split()[0]) for each, text in ran.items() if "-cont" not in names.get(each, "")
+        }
 
     def has_thread(self, name: str) -> bool:
         """Whether a thread of the process is called so."""
-        threads = Path(f"/proc/{self.pid}/task").glob("*/comm")
-        return name in [each.read_text().strip() for each in threads]
+        return name in of_threads(self.pid, "comm").values()
 
     def open_files(self) -> int:
         return len(list(Path(f"/proc/{self.pid}/fd").iterdir()))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from harness import UVICORN, Server, request
+from harness.processes import of_threads
 
 from bridgehead import diagnostics
 
@@ -107,7 +107,7 @@ def test_requests_that_wait_for_a_permit_are_counted(loop: str) -> None:
 def test_without_a_limit_for_steps_nobody_looks(loop: str) -> None:
     with serve(loop, "--slow-step", "0") as server:
         server.ask("/hold?seconds=0.5")
-        names = [(each / "comm").read_text() for each in Path(f"/proc/{server.pid}/task").iterdir()]
+        names = of_threads(server.pid, "comm").values()
         assert not [name for name in names if name.startswith(("bridgehead-heal", "bridgehead-cens"))]
         assert seen(server)["slow_steps"] == 0
         assert HELD not in server.stderr

@@ -11,6 +11,7 @@ from signal import SIGKILL, SIGTERM
 
 import pytest
 from harness import Client, Server, request
+from harness.processes import open_descriptors
 
 
 @pytest.fixture
@@ -65,19 +66,16 @@ def test_connections_that_were_open_at_the_fork_go_on_and_end(server: Server) ->
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
 def test_the_child_keeps_no_socket_and_no_second_stdout_of_ours(server: Server) -> None:
-    def held(pid: int) -> list[str]:
-        return [os.readlink(each) for each in Path(f"/proc/{pid}/fd").iterdir()]
-
     with server.connect() as other:
         other.assert_open()
         child = server.ask("/fork-and-wait").json()
         with killed_at_last(child):
-            sockets = {each for each in held(server.pid) if each.startswith("socket:")}
+            sockets = {each for each in open_descriptors(server.pid) if each.startswith("socket:")}
             stdout = os.readlink(f"/proc/{child}/fd/1")
-            assert held(server.pid).count(stdout) == 2
-            assert held(child).count(stdout) == 1
+            assert open_descriptors(server.pid).count(stdout) == 2
+            assert open_descriptors(child).count(stdout) == 1
             # What is shared are pairs that wake a thread: none of them is bound or connected to an address.
-            shared = {each.strip("socket:[]") for each in sockets.intersection(held(child))}
+            shared = {each.strip("socket:[]") for each in sockets.intersection(open_descriptors(child))}
             assert not shared.intersection(inodes_of_tcp())
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from harness import UVICORN, Server, request
+from harness.processes import of_threads
 from harness.server import STARTUP_SECONDS
 from harness.workers import imported, serve, wait_all, wait_gone, who
 
@@ -141,5 +142,5 @@ def test_auto_is_what_the_cgroup_grants(
 def test_reload_serves_from_one_process_and_says_so() -> None:
     with serve("--reload") as server:
         server.wait_line("WARNING:  Reload serves from one process, so 2 workers are not started.")
-        threads = Path(f"/proc/{server.process.pid}/task").glob("*/children")
-        assert len([child for each in threads for child in each.read_text().split()]) == 1
+        children = " ".join(of_threads(server.process.pid, "children").values())
+        assert len(children.split()) == 1
