@@ -5,7 +5,7 @@ Not the answers: a thread in Rust gives those, without Python (`crates/bridgehea
 Invariant: it listens before the first client is let in, and until the last one is gone.
 """
 
-import platform
+import sys
 from dataclasses import dataclass
 
 from bridgehead import forks, log
@@ -71,7 +71,7 @@ def _wanted(config: Config, bound: Bound, figures: Sheet | Sheets) -> Wanted:
         queue=config.limit_queue if config.limit_concurrency else None,
         # Of several workers the parent replaces one that is blocked.
         silence=config.timeout_worker_healthcheck if isinstance(figures, Sheet) else 0.0,
-        python=platform.python_version(),
+        python=sys.version.split()[0],
         target=config.app if isinstance(config.app, str) else "",
     )
 

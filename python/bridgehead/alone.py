@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 from bridgehead import config as options
 from bridgehead import forks, log
 from bridgehead.command import CommandServer
+from bridgehead.home import Home
 from bridgehead.notices import Notices
-from bridgehead.offspring import Home
 from bridgehead.patience import Patience
 from bridgehead.server_config import Config
 from bridgehead.taken_signals import Taken

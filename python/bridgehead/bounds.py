@@ -15,7 +15,7 @@ from bridgehead.websocket_options import WebSocketOptions
 _NEW = "new: uvicorn has no such option"
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, init=False, repr=False, eq=False)  # `Config` has these
 class Bounds(WebSocketOptions):
     """Deadlines and limits."""
 

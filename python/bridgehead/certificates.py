@@ -10,7 +10,6 @@ import os
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
-from tempfile import TemporaryDirectory
 
 from bridgehead import log
 from bridgehead._native import Tls, self_signed
@@ -55,11 +54,8 @@ class Credentials:
     state: State
 
 
-def credentials(config: Config) -> Credentials | None:
-    """What the options ask for, read and found good; None in the clear. `StartError` says what is wrong."""
-    if not config.is_ssl:
-        _refuse_alone(config)
-        return None
+def credentials(config: Config) -> Credentials:
+    """What the options ask for, read and found good. `StartError` says what is wrong."""
     certificates, keys = tuple(config.ssl_certfile), tuple(config.ssl_keyfile)
     if not certificates and not config.ssl_self_signed:
         raise StartError("--ssl-keyfile: there is no certificate to the key", "name it with --ssl-certfile")
@@ -82,6 +78,8 @@ def credentials(config: Config) -> Credentials | None:
 
 def made_once(config: Config, stack: ExitStack) -> Config:
     """The same certificate for each process: whoever has told a browser to take it need not do so again."""
+    from tempfile import TemporaryDirectory
+
     folder = stack.enter_context(TemporaryDirectory(prefix="bridgehead-"))
     path = os.path.join(folder, "development.pem")
     with open(path, "w", encoding="ascii") as file:  # the folder is ours alone
@@ -89,18 +87,6 @@ def made_once(config: Config, stack: ExitStack) -> Config:
     certificates = (*config.ssl_certfile, path)
     keys = (*config.ssl_keyfile, path) if config.ssl_keyfile else ()
     return replace(config, ssl_self_signed=False, ssl_certfile=certificates, ssl_keyfile=keys)
-
-
-def _refuse_alone(config: Config) -> None:
-    """What is there for TLS only must not be taken for TLS."""
-    alone = ("ssl_ca_certs", "ssl_crl", "ssl_cert_reqs", "insecure_bind", "redirect_https")
-    for name in alone:
-        if getattr(config, name):
-            flag = "--" + name.replace("_", "-")
-            raise StartError(
-                f"{flag} is for TLS, and there is no certificate",
-                "name one with --ssl-certfile, or have one made for development: --ssl-self-signed",
-            )
 
 
 def _pairs(certificates: tuple[str, ...], keys: tuple[str, ...]) -> tuple[tuple[str, str | None], ...]:

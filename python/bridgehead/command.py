@@ -20,13 +20,14 @@ from bridgehead.errors import StartError
 from bridgehead.loops import OwnLoop
 from bridgehead.server import HANDLED_SIGNALS, Server
 from bridgehead.server_config import Config
-from bridgehead.watched import watched
 
 
 def check(settings: options.Config) -> int:
     """Load the application as `run` does, and nothing more; the exit code."""
     config = Config.of(settings)
     if settings.reload:
+        from bridgehead.watched import watched
+
         watched(settings)
 
     async def load_it() -> int:

@@ -6,6 +6,7 @@ Invariant: a key that sets nothing ends the start, and each value is of the type
 """
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ from bridgehead.toml_text import as_toml, kind_of, kinds
 
 _TABLE: Table = ("tool", "bridgehead")
 _WHOLE_FILE: Table = ()
+# Without it no file has the table, however that is written; a project that only depends on us is not parsed.
+_SIGN = re.compile(rb"""(?m)^\s*\[*[\s"']*tool["'\s]*(\]|=|\.[\s"']*bridgehead)""")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +52,7 @@ def read_config_file(named: Given | None, folder: Path) -> ConfigFile | None:
 
 def _nearest(folder: Path) -> ConfigFile | None:
     for each in (folder, *folder.parents):
-        if mentions(each / PYPROJECT, folder, "bridgehead"):
+        if mentions(each / PYPROJECT, folder, _SIGN):
             document = read_toml(each / PYPROJECT, folder)
             if document.at(_TABLE) is not None:
                 return _settings(document, _TABLE)

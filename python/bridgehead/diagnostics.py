@@ -7,15 +7,17 @@ Invariant: asking changes nothing, and costs what counting the loop's tasks does
 
 import asyncio
 import weakref
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bridgehead._native import Server as Network
 from bridgehead._native import Sheet
 from bridgehead.admission import Gauges, named
 from bridgehead.slow_steps import SlowStep as SlowStep
 from bridgehead.slow_steps import SlowSteps
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 _MICROSECOND = 1e-6
 
@@ -139,5 +141,7 @@ def executor_of(loop: asyncio.AbstractEventLoop) -> Executor:
 
 def show_executor(loop: asyncio.AbstractEventLoop) -> None:
     """Have a loop that hides its default executor use one that is seen. Its threads begin with its calls."""
+    from concurrent.futures import ThreadPoolExecutor
+
     executor = _executors[loop] = ThreadPoolExecutor(thread_name_prefix="asyncio")
     loop.set_default_executor(executor)

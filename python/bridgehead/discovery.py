@@ -6,6 +6,7 @@ Invariant: the first place that has one decides, and who finds nothing learns ev
 """
 
 import os
+import re
 from pathlib import Path
 
 from bridgehead.errors import StartError
@@ -37,7 +38,7 @@ def find_application(folder: Path, app_dir: str) -> Given:
 
 def _entrypoint(folder: Path) -> Given | None:
     """What `[tool.fastapi]` says: in the current directory only, as fastapi-cli has it."""
-    if not mentions(folder / PYPROJECT, folder, "fastapi"):
+    if not mentions(folder / PYPROJECT, folder, re.compile(rb"fastapi")):
         return None
     document = read_toml(folder / PYPROJECT, folder)
     table = document.at(_TABLE)

@@ -48,7 +48,7 @@ def protocol(value: object) -> int:
     raise StartError(f"{number} is {name}, which cannot be spoken here", hint)
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, init=False, repr=False, eq=False)  # `Config` has these
 class Encryption(Bounds):
     """What the server shows to its clients, and asks of them."""
 
@@ -159,3 +159,12 @@ class Encryption(Bounds):
     def is_ssl(self) -> bool:
         """Whether clients are let in by TLS."""
         return bool(self.ssl_certfile or self.ssl_keyfile or self.ssl_self_signed)
+
+    def refuse_without_tls(self) -> None:
+        """What is there for TLS only must not be taken for TLS."""
+        for name in ("ssl_ca_certs", "ssl_crl", "ssl_cert_reqs", "insecure_bind", "redirect_https"):
+            if getattr(self, name):
+                raise StartError(
+                    f"--{name.replace('_', '-')} is for TLS, and there is no certificate",
+                    "name one with --ssl-certfile, or have one made for development: --ssl-self-signed",
+                )

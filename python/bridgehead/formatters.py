@@ -6,12 +6,9 @@ arguments, the same fields. Not where lines go.
 Invariant: a record is not changed by being formatted, as others format it too.
 """
 
-import json
 import logging
 import sys
 from copy import copy
-from datetime import UTC, datetime
-from http import HTTPStatus
 from typing import Any, Literal
 
 TRACE = 5
@@ -87,6 +84,8 @@ class AccessFormatter(ColourizedFormatter):
         return super().formatMessage(shown)
 
     def _status(self, code: int) -> str:
+        from http import HTTPStatus
+
         try:
             shown = f"{code} {HTTPStatus(code).phrase}"
         except ValueError:
@@ -119,6 +118,9 @@ class JsonFormatter(logging.Formatter):
         line = getattr(record, "access_line", None)
         if isinstance(line, str):
             return line  # it is one already
+        from datetime import UTC, datetime
+        from json import dumps
+
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="microseconds")
         shown: dict[str, object] = {
             "time": time.replace("+00:00", "Z"),
@@ -133,7 +135,7 @@ class JsonFormatter(logging.Formatter):
             shown["exception"] = self.formatException(record.exc_info)
         if record.stack_info:
             shown["stack"] = self.formatStack(record.stack_info)
-        return json.dumps(shown, default=str, separators=(",", ":"))
+        return dumps(shown, default=str, separators=(",", ":"))
 
 
 def look_of(formatter: logging.Formatter) -> dict[str, object]:

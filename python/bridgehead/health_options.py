@@ -13,7 +13,7 @@ _NEW = "new: uvicorn has no such option"
 _GROUP = "Diagnostics"
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, init=False, repr=False, eq=False)  # `Config` has these
 class HealthOptions(UvicornOptions):
     """When a loop is held for too long, and who says so."""
 

@@ -13,14 +13,14 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum, auto
 from typing import Any, Protocol
 
 from bridgehead.channel import LEVEL, REOPEN, RETIRE, SHOW, STOP, Channel, News, Order, Stage, news_of
 from bridgehead.config import Config
 from bridgehead.errors import EXIT_START_FAILED
-from bridgehead.identity import Identity
+from bridgehead.home import Home
 from bridgehead.inherited import Inherited
 from bridgehead.notices import for_workers
 from bridgehead.quantities import Bytes
@@ -68,7 +68,7 @@ class State(Enum):
 class Offspring:
     """One child process."""
 
-    def __init__(self, order: Order, inherited: Iterable[HasFileno], home: "Home") -> None:
+    def __init__(self, order: Order, inherited: Iterable[HasFileno], home: Home) -> None:
         ours, theirs = socket.socketpair()
         lent, recall = socket.socketpair()
         with theirs, recall, _without_interrupts():
@@ -217,23 +217,6 @@ def lent(config: Config, bound: Iterable[Bound]) -> Config:
         bind=tuple(place for place, as_asked in places if as_asked),
         insecure_bind=tuple(place for place, as_asked in places if not as_asked),
     )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Home:
-    """Where children begin: the environment, and the folder unless it is the current one."""
-
-    environ: Mapping[str, str]
-    folder: str | None = None
-    identity: Identity | None = None
-
-    @property
-    def rights(self) -> dict[str, Any]:
-        """As `subprocess` has them."""
-        if self.identity is None:
-            return {}
-        user, group, groups = self.identity.user, self.identity.group, self.identity.groups
-        return {"user": user, "group": group, "extra_groups": groups}
 
 
 def for_a_child(config: Config) -> Config:

@@ -20,7 +20,7 @@ def _request_path(value: object) -> str:
     raise StartError(f"{value!r} is no path of a request", "write it as /healthz")
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, init=False, repr=False, eq=False)  # `Config` has these
 class Operations(ProxyOptions):
     """Where operators look."""
 

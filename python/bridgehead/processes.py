@@ -16,7 +16,7 @@ _GROUP = "Processes"
 _ANY = 2**31 - 1
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, init=False, repr=False, eq=False)  # `Config` has these
 class Processes(Encryption):
     """The processes of one server."""
 

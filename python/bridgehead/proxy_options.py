@@ -13,7 +13,7 @@ from bridgehead.processes import Processes
 _NEW = "new: uvicorn has no such option"
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, init=False, repr=False, eq=False)  # `Config` has these
 class ProxyOptions(Processes):
     """Whose word is taken for who a client is, and in which form."""
 

@@ -22,8 +22,9 @@ from bridgehead.channel import Order
 from bridgehead.config import Config
 from bridgehead.cores import workers
 from bridgehead.errors import StartError
+from bridgehead.home import Home
 from bridgehead.identity import identity, set_umask
-from bridgehead.offspring import Home, Offspring, for_a_child, lent
+from bridgehead.offspring import Offspring, for_a_child, lent
 from bridgehead.sockets import Bound, bind
 from bridgehead.stand_in import StandIn
 from bridgehead.watched import Watched, watched

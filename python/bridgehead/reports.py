@@ -6,7 +6,6 @@ Invariant: as long as nobody configured the loggers for it, no access line costs
 """
 
 import logging
-import secrets
 import sys
 from dataclasses import dataclass, field
 
@@ -83,8 +82,14 @@ def wanted(config: Config) -> Logs:
         colours=terminal if config.use_colors is None else config.use_colors,
         refusals=log.logger().isEnabledFor(log.DEBUG),
         connections=log.logger().isEnabledFor(log.TRACE),
-        request_ids=(secrets.randbits(_HALF), secrets.randbits(_HALF)) if config.request_id else None,
+        request_ids=_seeds() if config.request_id else None,
     )
+
+
+def _seeds() -> tuple[int, int]:
+    import secrets
+
+    return secrets.randbits(_HALF), secrets.randbits(_HALF)
 
 
 def _layout(config: Config) -> tuple[str, tuple[access_format.Piece, ...]]:

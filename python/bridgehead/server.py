@@ -13,11 +13,10 @@ import threading
 from collections.abc import Coroutine, Generator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from bridgehead import forks, log, pidfile, signal_wake
 from bridgehead.admin import Desk, desk_of
-from bridgehead.certificates import Keeper
 from bridgehead.errors import EXIT_START_FAILED, Interrupted, StartError
 from bridgehead.identity import set_umask
 from bridgehead.lifespan import Lifespan
@@ -32,6 +31,9 @@ from bridgehead.taken_signals import Taken
 from bridgehead.task_trial import choose
 from bridgehead.tenure import LOOK, Tenure
 from bridgehead.worker import Place, Worker
+
+if TYPE_CHECKING:
+    from bridgehead.certificates import Keeper
 
 HANDLED_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -178,11 +180,10 @@ class Server:
                 self._close_sockets()
                 return
             self._tenure = Tenure.of(self.config)
-            station = self._station if self._tenure is None else self._tenure.station
             place = Place(
                 bound=self._bound,
                 recall=self._recall,
-                station=station,
+                station=self._station if self._tenure is None else self._tenure.station,
                 sheet=sheet,
                 own=self._own,
                 tasks=await choose(self.config.task_impl),
@@ -191,8 +192,7 @@ class Server:
             self._worker = Worker(self.config.loaded_app, self.lifespan, self.config, place)
         groups = [self._bound] if sockets is None else [[each] for each in self._bound]
         self.servers = [Listening(each, self._worker) for each in groups]
-        if self.config.credentials is not None:
-            self._keeper = Keeper(self.config.credentials)
+        self._keeper = self.config.keeper()
         if sockets is None and self._station is None:  # who made them has said so
             log.serving((each.label for each in self._bound), self.calls_itself)
         self.started = True

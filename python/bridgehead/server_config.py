@@ -21,7 +21,7 @@ from bridgehead.lifespan import Deadlines, Lifespan
 from bridgehead.sockets import bind
 
 if TYPE_CHECKING:
-    from bridgehead.certificates import Credentials
+    from bridgehead.certificates import Credentials, Keeper
 
 
 class Config(options.Config):
@@ -54,15 +54,15 @@ class Config(options.Config):
         if self.loaded:
             return
         # Imported when something is loaded: who only configures needs none of it.
-        from bridgehead.certificates import credentials
-        from bridgehead.env_file import read_env_file
         from bridgehead.interface import adapt
         from bridgehead.load_app import load
 
         if self.env_file is not None:
+            from bridgehead.env_file import read_env_file
+
             variables = read_env_file(self.env_file, os.environ)
             os.environ.update({name: each.value for name, each in variables.items()})
-        self.credentials = credentials(self)
+        self.credentials = self._credentials()
         found = load(self.app, factory=self.factory, app_dir=self.app_dir)
         self.loaded_name = found.name
         self.loaded_app, self.interface = adapt(found.application, self.interface, found.name)
@@ -71,6 +71,22 @@ class Config(options.Config):
 
             self.loaded_app = traced(self.loaded_app)
         self.loaded = True
+
+    def keeper(self) -> "Keeper | None":
+        """Whoever has the certificates read again, on the loop that runs; nobody in the clear."""
+        if self.credentials is None:
+            return None
+        from bridgehead.certificates import Keeper
+
+        return Keeper(self.credentials)
+
+    def _credentials(self) -> "Credentials | None":
+        if not self.is_ssl:
+            self.refuse_without_tls()
+            return None
+        from bridgehead.certificates import credentials
+
+        return credentials(self)
 
     @property
     def asgi_version(self) -> str:

@@ -9,12 +9,12 @@ an env file adds counts as the environment.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bridgehead.address import TcpAddress
 from bridgehead.config import Config
 from bridgehead.config_file import ConfigFile, read_config_file
 from bridgehead.doubts import doubts
-from bridgehead.env_file import Variable, read_env_file
 from bridgehead.errors import StartError
 from bridgehead.sources import (
     CONFIG_VARIABLE,
@@ -28,6 +28,9 @@ from bridgehead.sources import (
     resolve,
 )
 
+if TYPE_CHECKING:
+    from bridgehead.env_file import Variable
+
 _ENV_FILE = "env_file"
 Layer = Mapping[str, Given]
 
@@ -38,7 +41,7 @@ class Settings:
 
     resolved: Resolved
     layers: Sequence[Layer]
-    variables: Mapping[str, Variable]  # of the env file, to be set before the application loads
+    variables: Mapping[str, "Variable"]  # of the env file, to be set before the application loads
     file: ConfigFile | None
 
     @property
@@ -86,7 +89,7 @@ def read_settings(flags: Layer, environ: Mapping[str, str], folder: Path, config
     return Settings(resolved=resolve(layers), layers=layers, variables=variables, file=file)
 
 
-def _environment(environ: Mapping[str, str], added: Mapping[str, Variable]) -> Iterator[Layer]:
+def _environment(environ: Mapping[str, str], added: Mapping[str, "Variable"]) -> Iterator[Layer]:
     """The environment's layers: by prefix, and below each what an env file adds under it."""
     values = {name: each.value for name, each in added.items()}
     for prefix in (OUR_PREFIX, UVICORN_PREFIX, ""):
@@ -101,11 +104,13 @@ def _under(prefix: str, environ: Mapping[str, str]) -> dict[str, Given]:
     return environment(environ, prefix) if prefix else environment_of_others(environ)
 
 
-def _variables(layers: Iterable[Layer], environ: Mapping[str, str]) -> Mapping[str, Variable]:
+def _variables(layers: Iterable[Layer], environ: Mapping[str, str]) -> Mapping[str, "Variable"]:
     """What the env file adds, if one is named."""
     path = resolve({_ENV_FILE: layer[_ENV_FILE]} for layer in layers if _ENV_FILE in layer).config.env_file
     if path is None:
         return {}
+    from bridgehead.env_file import read_env_file
+
     variables = read_env_file(path, environ)
     for name in (CONFIG_VARIABLE, OUR_PREFIX + _ENV_FILE.upper(), UVICORN_PREFIX + _ENV_FILE.upper()):
         if name in variables:

@@ -7,8 +7,9 @@ Invariant: a place is logged once, and no more places are kept than there is roo
 """
 
 import asyncio
+import os
+import site
 import sys
-import sysconfig
 import threading
 from dataclasses import dataclass
 from types import FrameType
@@ -17,7 +18,7 @@ from bridgehead import log, whereabouts
 from bridgehead.errors import OUR_FOLDER
 
 _MOST = 100  # places: more are one mistake made everywhere
-_LIBRARIES = tuple({sysconfig.get_path(each) for each in ("stdlib", "platstdlib", "purelib", "platlib")})
+_LIBRARIES = (os.path.dirname(os.__file__), *site.getsitepackages())
 _HELD_THE_LOCK = 0.1  # seconds that were waited for Python's lock: by a call that does not let go of it
 _UNKNOWN = "a call that did not let go of Python's lock, or was over when it did"
 

@@ -7,6 +7,7 @@ Invariant: an address is ours alone or the start fails. No SO_REUSEPORT, and no 
 
 import errno
 import os
+import re
 import socket
 from collections.abc import Iterable
 from contextlib import ExitStack
@@ -24,6 +25,7 @@ Resolved = tuple[socket.AddressFamily, tuple[Any, ...]]  # the second as `getsoc
 
 _UNIX_MODE = 0o666  # uvicorn's: the proxy in front usually runs as another user
 _SHARED_PORT_TRIES = 16  # port 0 on several addresses: the first's port may be taken on the next
+_NUMBERS = re.compile(r"[0-9a-f:.]+")
 _SOMAXCONN = Path("/proc/sys/net/core/somaxconn")
 _LISTENABLE = (socket.AF_INET, socket.AF_INET6, socket.AF_UNIX)
 _BOUND = "pass a stream socket that is bound to an address, as systemd does (its first is fd 3)"
@@ -135,7 +137,9 @@ def _resolve(address: TcpAddress) -> list[Resolved]:
     """Every address the host stands for, without repetition."""
     host = address.host or ("::" if _has_ipv6() else "0.0.0.0")
     try:
-        found = socket.getaddrinfo(host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        # As bytes, since Python encodes a text by IDNA, whose tables take a millisecond to load.
+        given = host.encode() if _NUMBERS.fullmatch(host) else host
+        found = socket.getaddrinfo(given, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as problem:  # UnicodeError: a label that IDNA refuses
         reason = problem.strerror if isinstance(problem, OSError) else problem
         hint = "give an address of this machine, or 0.0.0.0 for all of them"

@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from bridgehead._native import Sheets
 from bridgehead.config import Config
-from bridgehead.offspring import Home
+from bridgehead.home import Home
 from bridgehead.sockets import Bound
 from bridgehead.supervisor.crew import Crew
 from bridgehead.supervisor.handover import Handover

@@ -72,9 +72,9 @@ def read_toml(file: Path, folder: Path) -> Document:
         raise StartError(f"{place} is not TOML: {said[:1].lower()}{said[1:]}", "correct it") from None
 
 
-def mentions(file: Path, folder: Path, word: str) -> bool:
-    """Whether there is such a file with that word in it. Other tools' mistakes are not ours to tell."""
-    return os.path.isfile(file) and word.encode() in _bytes(file, folder)
+def mentions(file: Path, folder: Path, sign: re.Pattern[bytes]) -> bool:
+    """Whether there is such a file with that in it. Other tools' mistakes are not ours to tell."""
+    return os.path.isfile(file) and sign.search(_bytes(file, folder)) is not None
 
 
 def _shown(file: Path, folder: Path) -> str:

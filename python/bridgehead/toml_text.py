@@ -5,7 +5,6 @@ Not a reader: Python has one (`tomllib`), and no writer.
 Invariant: what is written here is read back as the same value.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 
 _KINDS: dict[type, str] = {
@@ -20,6 +19,8 @@ _KINDS: dict[type, str] = {
 
 def as_toml(value: object) -> str:
     """One value. What TOML has no words for (a date among the settings is a mistake) is shown as a text."""
+    from json import dumps
+
     match value:
         case bool():
             return "true" if value else "false"
@@ -32,10 +33,10 @@ def as_toml(value: object) -> str:
         case list() | tuple():
             return f"[{', '.join(map(as_toml, value))}]"
         case Mapping():
-            inner = ", ".join(f"{json.dumps(str(key))} = {as_toml(each)}" for key, each in value.items())
+            inner = ", ".join(f"{dumps(str(key))} = {as_toml(each)}" for key, each in value.items())
             return f"{{{inner}}}"
     # JSON's escapes are TOML's too, but for DEL, which JSON takes as it is.
-    return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+    return dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def kind_of(value: object) -> str:

@@ -28,7 +28,7 @@ def _parser(value: object) -> str:
     return _PARSERS(value)
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, init=False, repr=False, eq=False)  # `Config` has these
 class UvicornOptions:
     """What uvicorn's users may have in their command lines."""
 

@@ -17,7 +17,7 @@ _GROUP = "WebSockets"
 _LARGEST = 2**40
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, init=False, repr=False, eq=False)  # `Config` has these
 class WebSocketOptions(HealthOptions):
     """What a WebSocket may cost, and how it is kept alive."""
 

@@ -7,7 +7,6 @@ Invariant: nothing is raised, whatever the task runs, and nothing of a client's 
 
 import asyncio
 import os
-import sysconfig
 from collections.abc import Iterator
 from types import FrameType
 from typing import Any
@@ -15,7 +14,7 @@ from typing import Any
 from bridgehead.errors import OUR_FOLDER
 
 _OURS = os.path.join(OUR_FOLDER, "asgi.py")
-_STANDARD = os.path.join(sysconfig.get_path("stdlib"), "asyncio") + os.sep
+_STANDARD = os.path.dirname(asyncio.__file__) + os.sep
 _LONGEST_PATH = 200
 _DEEPEST = 200  # awaits within each other; more are a recursion, of which any will do
 # What a coroutine, a generator and an asynchronous generator call the same two things.

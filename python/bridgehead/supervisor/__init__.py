@@ -18,8 +18,8 @@ from bridgehead.caught import Caught
 from bridgehead.config import Config
 from bridgehead.cores import workers
 from bridgehead.errors import StartError
+from bridgehead.home import Home
 from bridgehead.identity import identity, set_umask
-from bridgehead.offspring import Home
 from bridgehead.supervisor import anew
 from bridgehead.supervisor.crew import SIGNALS, Crew
 from bridgehead.supervisor.hired import Terms

@@ -16,7 +16,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, NoReturn, Self
 
 from bridgehead.channel import Order
-from bridgehead.offspring import Home, interpreter
+from bridgehead.home import Home
+from bridgehead.offspring import interpreter
 from bridgehead.socket_file import SocketFile
 from bridgehead.sockets import Bound, Kind
 from bridgehead.supervisor.crew import SIGNALS, Crew

@@ -14,8 +14,9 @@ from typing import Any
 from bridgehead._native import Board
 from bridgehead.channel import News, Order, Stage
 from bridgehead.config import Config
+from bridgehead.home import Home
 from bridgehead.lifetime import Lifetime
-from bridgehead.offspring import SILENCE, Home, Offspring, for_a_child, lent
+from bridgehead.offspring import SILENCE, Offspring, for_a_child, lent
 from bridgehead.sockets import Bound
 from bridgehead.station import Posting
 from bridgehead.supervisor.figures import Figures
