@@ -26,6 +26,7 @@ UVICORN: Mapping[str, object] = MappingProxyType(
         "limit_max_requests_jitter": 0,
         "reload_delay": 0.25,
         "timeout_worker_healthcheck": 5.0,
+        "ws_accept_timeout": 0.0,
         "timeout_first_byte": 0.0,
         "timeout_header": 0.0,
         "timeout_body": 0.0,

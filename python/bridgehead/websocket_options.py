@@ -50,6 +50,14 @@ class WebSocketOptions(HealthOptions):
         group=_GROUP,
         help="compress messages for clients that offer it: true or false",
     )
+    ws_accept_timeout: float = option(
+        30.0,
+        read=seconds,
+        metavar="TIME",
+        group=_GROUP,
+        help="for an application to accept or refuse a WebSocket; then 504, and it is cancelled; 0: any",
+        differs=_NEW,
+    )
     ws_ping_interval: float | None = option(
         cast("float | None", 20.0),
         read=maybe(seconds),

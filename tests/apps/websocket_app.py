@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable
+from pathlib import Path
 from typing import Any
 
 from kit import Message, Receive, Routes, Scope, Send, answer_json, option
@@ -155,6 +156,27 @@ async def accept_when_told(scope: Scope, receive: Receive, send: Send) -> None:
     http.note("gone", shown(await receive()))
     http.note("late", await outcome(send(dict(ACCEPT))))
     await send(text("never"))
+
+
+@websockets.at("never")
+async def answer_no_handshake(scope: Scope, receive: Receive, send: Send) -> None:
+    way = option(scope, "way")
+    http.note(f"{way}-began", True)
+    assert await receive() == {"type": "websocket.connect"}
+    try:
+        match way:
+            case "receive":
+                await receive()
+            case "half":
+                await send({"type": "websocket.http.response.start", "status": 400})
+                await send({"type": "websocket.http.response.body", "body": b"half", "more_body": True})
+            case "block":
+                while not Path(option(scope, "until")).exists():
+                    time.sleep(0.01)
+        await asyncio.Event().wait()
+    except asyncio.CancelledError as error:
+        http.note(way, type(error).__name__)
+        raise
 
 
 @websockets.at("wait")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 from itertools import cycle
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from harness.client import Client, Response, request
 
@@ -94,11 +94,21 @@ class WebSocket:
     """A WebSocket over a client's connection; it is open once this exists."""
 
     def __init__(self, client: Client, target: str = "/", **options: Any) -> None:
-        self.client = client
         client.send(handshake(target, **options))
-        self.response: Response = client.read_response()
-        assert self.response.status == 101, self.response
-        assert self.response.header("sec-websocket-accept") == ACCEPT
+        self.begin(client, client.read_response())
+
+    @classmethod
+    def over(cls, client: Client, response: Response) -> Self:
+        """One whose handshake was answered so."""
+        socket = cls.__new__(cls)
+        socket.begin(client, response)
+        return socket
+
+    def begin(self, client: Client, response: Response) -> None:
+        assert response.status == 101, response
+        assert response.header("sec-websocket-accept") == ACCEPT
+        self.client = client
+        self.response = response
         client.is_websocket = True
 
     def send(self, data: bytes) -> None:

@@ -105,6 +105,17 @@ def test_an_application_may_refuse_in_its_own_words(server: Server, client: Http
     assert client.answer(begin_websocket(client, "/deny?status=200")).status == 500
 
 
+def test_an_application_that_answers_no_handshake_is_cancelled_and_costs_its_stream_alone() -> None:
+    with (
+        Server("websocket_app:app", "--ws-accept-timeout", "500ms") as server,
+        Http2Client(server.port) as client,
+    ):
+        while not server.notes("sleep-began"):
+            assert client.answer(begin_websocket(client, "/never?way=sleep")).status == 504
+        assert server.note("sleep") == "CancelledError"
+        assert client.ask("/scope").status == 200
+
+
 def test_a_client_without_room_parks_its_application_and_costs_bounded_memory() -> None:
     options = ("--timeout-write", "1s", "--no-access-log")
     with Server("websocket_app:app", *options) as server, Http2Client(server.port) as client:

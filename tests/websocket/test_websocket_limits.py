@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from harness import Server, WebSocket
+from harness import ClosedError, Response, Server, WebSocket, handshake
 from harness.websocket import BINARY, CLOSE, PING, PONG, TEXT, frame
 
 
@@ -73,6 +75,70 @@ def test_a_websocket_may_have_a_time(option: str, reason: str) -> None:
             socket = WebSocket(client, "/echo")
             assert socket.read_close() == (1001, reason)
         assert server.note("end") == {"type": "websocket.disconnect", "code": 1001, "reason": reason}
+
+
+SLOW = b"Gateway Timeout: the application neither accepted nor refused the WebSocket in time"
+
+
+@pytest.fixture(scope="module")
+def impatient(loop: str) -> Iterator[Server]:
+    options = ("--ws-accept-timeout", "500ms", "--log-level", "debug")
+    with Server("websocket_app:app", "--loop", loop, *options) as server:
+        yield server
+
+
+def never(server: Server, way: str) -> Response | None:
+    """What a client gets whose handshake is not answered; asked for until its handler began in time."""
+    while True:
+        response = None
+        with server.connect() as client:
+            client.send(handshake(f"/never?way={way}"))
+            with contextlib.suppress(ClosedError):
+                response = client.read_response()
+            client.assert_closed()
+        if server.notes(f"{way}-began"):
+            return response
+
+
+@pytest.mark.parametrize("way", ["sleep", "receive"])
+def test_a_handshake_that_nobody_answers_is_answered_and_its_handler_cancelled(
+    impatient: Server, way: str
+) -> None:
+    response = never(impatient, way)
+    assert response is not None
+    assert (response.status, response.body, response.closes) == (504, SLOW, True)
+    assert impatient.note(way) == "CancelledError"
+    assert impatient.wait_line("neither accepted nor refused")
+
+
+def test_a_refusal_that_does_not_end_in_time_is_cut_off(impatient: Server) -> None:
+    response = never(impatient, "half")
+    assert response is None or response.status == 504
+    assert impatient.note("half") == "CancelledError"
+
+
+def test_a_handshake_is_answered_in_time_while_python_is_blocked(impatient: Server, tmp_path: Path) -> None:
+    until = tmp_path / "until"
+    with impatient.connect() as client:
+        client.send(handshake(f"/never?way=block&until={until}"))
+        assert client.read_response().status == 504
+        until.touch()
+    assert impatient.ask("/scope").status == 200
+
+
+def test_what_is_accepted_in_time_lasts(impatient: Server) -> None:
+    while True:
+        with impatient.connect() as client:
+            client.send(handshake("/echo"))
+            if (response := client.read_response()).status == 504:
+                continue  # The machine was too slow.
+            socket = WebSocket.over(client, response)
+            with impatient.connect() as other:
+                # Its time is over later than that one's would be.
+                other.send(handshake("/never?way=later"))
+                assert other.read_response().status == 504
+            assert socket.echo("still here") == "still here"
+            return
 
 
 def test_a_client_that_nobody_receives_from_is_paused_and_costs_bounded_memory(server: Server) -> None:

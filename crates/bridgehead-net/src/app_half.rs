@@ -144,9 +144,11 @@ impl AppHalf {
         }
         state.download.answer = Some(Answer::Accepted(acceptance));
         state.download.flow = Flow::Complete;
-        let waker = state.download.client.take();
+        let (waker, overseer) = (state.download.client.take(), state.oversight.overseer.take());
         drop(state);
         self.0.wake_if(waker);
+        // What follows may last for days.
+        self.0.wake_if(overseer);
         Room::Free
     }
 

@@ -71,6 +71,8 @@ pub struct WebSockets {
     pub max_queue: usize,
     /// Whether messages are compressed for who offers it.
     pub deflate: bool,
+    /// From a handshake until the application has answered it.
+    pub acceptance: Option<Duration>,
     /// Between two pings.
     pub ping_interval: Option<Duration>,
     /// For a sign of life after one.

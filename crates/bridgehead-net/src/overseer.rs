@@ -11,10 +11,29 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
-use crate::app::Token;
+use crate::app::{Token, WebSocketRequest};
+use crate::config::Config;
 use crate::exchange::{Answer, Client, Flow, Shared, State};
 use crate::executor::Executor;
 use crate::refusal::Refusal;
+
+/// How long a request's answer may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Term {
+    time: Duration,
+    /// What a client is told whose answer took longer.
+    late: Refusal,
+}
+
+impl Term {
+    /// That of a request, or of a handshake, which has one of its own beside.
+    pub(crate) fn of(config: &Config, handshake: Option<&WebSocketRequest>) -> Option<Self> {
+        let whole = config.bounds.request_time.map(|time| Self { time, late: Refusal::SlowAnswer });
+        let acceptance = handshake.and(config.websockets).and_then(|settings| settings.acceptance);
+        let accepted = acceptance.map(|time| Self { time, late: Refusal::SlowAcceptance });
+        accepted.into_iter().chain(whole).min_by_key(|term| term.time)
+    }
+}
 
 /// What is known of a request that may be cancelled.
 #[derive(Debug, Default)]
@@ -35,8 +54,8 @@ pub(crate) struct Overseer(pub(crate) Arc<Shared>);
 
 impl Overseer {
     /// Waits until the application is through with the request, or its time is over.
-    pub(crate) async fn watch(self, time: Duration, executor: Executor) {
-        let mut sleep = pin!(executor.sleep(time));
+    pub(crate) async fn watch(self, term: Term, executor: Executor) {
+        let mut sleep = pin!(executor.sleep(term.time));
         let late = poll_fn(|cx| {
             if self.is_over(cx.waker()) {
                 return Poll::Ready(false);
@@ -45,7 +64,7 @@ impl Overseer {
         })
         .await;
         if late {
-            self.0.time_out();
+            self.0.time_out(term.late);
         }
     }
 
@@ -61,13 +80,13 @@ impl Overseer {
 
 impl Shared {
     /// The time is over: 504 if nothing was said yet, else the answer breaks off.
-    fn time_out(&self) {
+    fn time_out(&self, late: Refusal) {
         let mut state = self.lock();
         if state.download.flow != Flow::Open {
             return;
         }
         if !state.download.begun && !state.is_gone() {
-            state.download.answer = Some(Answer::Refused(Refusal::SlowAnswer));
+            state.download.answer = Some(Answer::Refused(late));
             state.download.chunks.clear();
             state.download.size = 0;
         }

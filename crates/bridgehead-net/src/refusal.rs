@@ -59,11 +59,13 @@ pub(crate) enum Refusal {
     BadDenial,
     /// The application raised, or ended without an answer.
     ApplicationFailed,
+    /// The application took longer than it may to accept a WebSocket, or to refuse it.
+    SlowAcceptance,
 }
 
 impl Refusal {
     /// All of them, in the order by whose numbers they are counted.
-    pub(crate) const ALL: [Self; 34] = [
+    pub(crate) const ALL: [Self; 35] = [
         Self::NoHost,
         Self::TwoHosts,
         Self::BadHost,
@@ -98,6 +100,7 @@ impl Refusal {
         Self::SlowAnswer,
         Self::BadDenial,
         Self::ApplicationFailed,
+        Self::SlowAcceptance,
     ];
 
     pub(crate) fn status(self) -> StatusCode {
@@ -128,7 +131,7 @@ impl Refusal {
             Self::BadMethod | Self::UnknownCoding => StatusCode::NOT_IMPLEMENTED,
             Self::UnknownExpectation => StatusCode::EXPECTATION_FAILED,
             Self::Overloaded | Self::QueueFull | Self::QueuedTooLong => StatusCode::SERVICE_UNAVAILABLE,
-            Self::SlowAnswer => StatusCode::GATEWAY_TIMEOUT,
+            Self::SlowAnswer | Self::SlowAcceptance => StatusCode::GATEWAY_TIMEOUT,
             Self::BadDenial | Self::ApplicationFailed => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
@@ -172,6 +175,9 @@ impl Refusal {
                 "Service Unavailable: too many requests are running, and none ended in time"
             }
             Self::SlowAnswer => "Gateway Timeout: the application took too long",
+            Self::SlowAcceptance => {
+                "Gateway Timeout: the application neither accepted nor refused the WebSocket in time"
+            }
             Self::BadDenial => "Internal Server Error: the application denied what its answer would accept",
             Self::ApplicationFailed => "Internal Server Error",
         }
@@ -214,12 +220,14 @@ impl Refusal {
             Self::QueuedTooLong => "queued_too_long",
             Self::SlowAnswer => "slow_answer",
             Self::ApplicationFailed => "application_failed",
+            Self::SlowAcceptance => "slow_acceptance",
         }
     }
 
     /// Whether what follows on the connection can still be trusted.
     pub(crate) fn keeps_connection(self) -> bool {
-        self.is_overload() || matches!(self, Self::SlowAnswer | Self::ApplicationFailed)
+        self.is_overload()
+            || matches!(self, Self::SlowAnswer | Self::SlowAcceptance | Self::ApplicationFailed)
     }
 
     /// Whether the same request may well be answered a moment later.

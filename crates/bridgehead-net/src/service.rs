@@ -21,6 +21,7 @@ use crate::client_half::ClientHalf;
 use crate::config::{Config, Departures};
 use crate::exchange::{self, After, Answer, Flow};
 use crate::line::Line;
+use crate::overseer::Term;
 use crate::refusal::Refusal;
 use crate::request_id;
 use crate::socket::Socket;
@@ -126,9 +127,8 @@ async fn ask(
     };
     match admitted {
         Ok(permit) => {
-            // Of a WebSocket, this is the time for its acceptance.
-            if let Some(time) = worker.config.bounds.request_time {
-                worker.executor.spawn(client.overseer().watch(time, worker.executor.clone()));
+            if let Some(term) = Term::of(&worker.config, websocket.as_ref()) {
+                worker.executor.spawn(client.overseer().watch(term, worker.executor.clone()));
             }
             let arrival = Box::new(Arrival {
                 head,

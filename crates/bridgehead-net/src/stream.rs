@@ -27,6 +27,7 @@ use crate::config::Departures;
 use crate::exchange::{self, Answer, Flow};
 use crate::http_date;
 use crate::line::Line;
+use crate::overseer::Term;
 use crate::refusal::Refusal;
 use crate::service;
 use crate::stream_answer::Writing;
@@ -141,8 +142,8 @@ impl Stream {
             headers: head.headers,
             trace: turn.trace().cloned(),
         };
-        if let Some(time) = bounds.request_time {
-            self.worker.executor.spawn(client.overseer().watch(time, self.worker.executor.clone()));
+        if let Some(term) = Term::of(&self.line.config, websocket.as_ref()) {
+            self.worker.executor.spawn(client.overseer().watch(term, self.worker.executor.clone()));
         }
         let arrival = Box::new(Arrival {
             head,

@@ -65,7 +65,7 @@ pub(crate) struct Bridge {
     pub(crate) pace: Option<Arc<Pace>>,
     /// Where requests are measured, if they are.
     pub(crate) figures: Figures,
-    /// Whether the network may want to cancel one.
+    /// Whether the network may want to cancel one that asks for no WebSocket.
     pub(crate) cancellable: bool,
 }
 
@@ -308,7 +308,8 @@ impl Bridge {
         };
         let key = this.books().requests.insert(None);
         this.figures.running(|| this.running());
-        if this.cancellable && !half.known_as(Token(key)) {
+        // A WebSocket has a time for its acceptance.
+        if (this.cancellable || websocket.is_some()) && !half.known_as(Token(key)) {
             // It was over before it began.
             return this.forget(py, Token(key));
         }
