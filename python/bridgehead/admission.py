@@ -9,6 +9,8 @@ Invariant: whoever waits comes in turn, and a slot is given back however the wor
 import asyncio
 import functools
 import inspect
+import itertools
+import math
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -24,7 +26,10 @@ __all__ = ["Gate", "Gauges", "NotAdmitted", "QueueFull", "WaitedTooLong", "conte
 Work = TypeVar("Work", bound=Callable[..., Any])
 
 _RETRY_AFTER = "1"  # seconds: by then whoever was inside has likely left
+_MOST = 2**62  # of slots and of those who wait: any number that is meant is less
+_LONGEST = 3e9  # seconds, a century: who waits for longer waits without end
 _named: "weakref.WeakSet[Gate]" = weakref.WeakSet()
+_made = itertools.count()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +53,8 @@ class Gate:
 
     Size it to the scarcest thing behind it: the connections of a pool, the calls that a service allows.
     Who finds `queue` others waiting is turned away by `QueueFull`, who waits for longer than `patience`
-    seconds by `WaitedTooLong`; both are a `NotAdmitted`. `named()` lists the gates that have a name.
+    seconds (None and infinity: without end) by `WaitedTooLong`; both are a `NotAdmitted`. `named()` lists
+    the gates that have a name.
 
     As with `asyncio.Lock`, a task that is inside and enters once more may wait for itself.
     """
@@ -56,10 +62,17 @@ class Gate:
     def __init__(
         self, slots: int, *, queue: int = 1000, patience: float | None = 30.0, name: str = ""
     ) -> None:
+        if not 1 <= slots < _MOST:
+            raise ValueError(f"a gate has a slot at least, and less than 2**62 of them: {slots}")
+        if not 0 <= queue < _MOST:
+            raise ValueError(f"nobody or so many may wait, and less than 2**62: {queue}")
+        if patience is not None and (math.isnan(patience) or patience < 0.0):
+            raise ValueError(f"patience is a time in seconds, or None for no end: {patience}")
         self.slots = slots
-        self.patience = patience
+        self.patience = None if patience is None or patience > _LONGEST else patience
         self.name = name
-        self._slots = Slots(slots, queue, patience)
+        self._made = next(_made)
+        self._slots = Slots(slots, queue, self.patience)
         if name:
             _named.add(self)
 
@@ -181,8 +194,15 @@ class _Waiter:
 
 
 def named() -> dict[str, Gauges]:
-    """Every gate of this process that has a name."""
-    return {gate.name: gate.gauges() for gate in sorted(_named, key=lambda gate: gate.name)}
+    """Every gate of this process that has a name; the second that was made of one name is `name (2)`."""
+    found: dict[str, Gauges] = {}
+    for gate in sorted(_named, key=lambda gate: (gate.name, gate._made)):
+        numbers = itertools.count(2)
+        name = gate.name
+        while name in found:
+            name = f"{gate.name} ({next(numbers)})"
+        found[name] = gate.gauges()
+    return found
 
 
 async def contention(

@@ -243,10 +243,46 @@ def test_a_gate_with_a_name_is_listed_as_long_as_it_lives() -> None:
     assert "database" not in named()
 
 
-@pytest.mark.parametrize("settings", [{"slots": 0}, {"slots": 1, "patience": -1.0}])
-def test_a_gate_that_admits_nobody_is_not_made(settings: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=r"a slot at least|negative"):
+def test_gates_of_one_name_are_told_apart_by_the_order_in_which_they_were_made() -> None:
+    # The last has the name that the second would have been given.
+    gates = [Gate(1, name="twice"), Gate(2, name="twice"), Gate(3, name="twice"), Gate(4, name="twice (2)")]
+    slots = {name: each.slots for name, each in named().items() if name.startswith("twice")}
+    assert slots == {"twice": 1, "twice (2)": 2, "twice (3)": 3, "twice (2) (2)": 4}
+    del gates[0]
+    gc.collect()
+    assert named()["twice"].slots == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "fault"),
+    [
+        ({"slots": 0}, "a gate has a slot at least"),
+        ({"slots": -1}, "a gate has a slot at least"),
+        ({"slots": 10**30}, "less than"),
+        ({"slots": 1, "queue": -1}, "may wait"),
+        ({"slots": 1, "queue": 10**30}, "less than"),
+        ({"slots": 1, "patience": -1.0}, "a time in seconds"),
+        ({"slots": 1, "patience": float("nan")}, "a time in seconds"),
+    ],
+)
+def test_a_gate_of_impossible_numbers_is_not_made(settings: dict[str, Any], fault: str) -> None:
+    with pytest.raises(ValueError, match=fault):
         Gate(**settings)
+
+
+@pytest.mark.parametrize("patience", [None, float("inf"), 1e300])
+def test_a_patience_without_end_waits_until_a_slot_is_there(run: Any, patience: float | None) -> None:
+    async def main() -> None:
+        gate = Gate(1, patience=patience)
+        await gate.acquire()
+        waits = asyncio.create_task(gate.acquire())
+        await settle()
+        assert gate.gauges().waiting == 1
+        gate.release()
+        await waits
+        gate.release()
+
+    run(main())
 
 
 def test_contention_shows_that_fewer_slots_make_longer_waits() -> None:
