@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -63,23 +64,18 @@ def postgresql(folder: Path) -> Iterator[Store]:
     binaries = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
     if not binaries:
         pytest.skip("postgresql is not installed: apt-get install postgresql")
-    place, port = folder / "postgresql", _free_port()
-    ids: dict[str, Any] = {}
-    place.mkdir()
-    if os.geteuid() == 0:
-        os.chown(place, _NOBODY, _NOBODY)
-        # Whoever runs it has to come to it.
-        for parent in place.parents:
-            if parent.owner() == "root" and parent != Path("/") and not parent.stat().st_mode & 0o001:
-                parent.chmod(parent.stat().st_mode | 0o011)
-        ids = {"user": _NOBODY, "group": _NOBODY, "extra_groups": []}
-    initdb = [str(binaries[-1] / "initdb"), "-D", str(place / "data"), "-A", "trust", "-U", "app"]
-    subprocess.run(initdb, check=True, stdout=subprocess.DEVNULL, cwd=place, **ids)
-    options = ["-p", str(port), "-k", str(place), "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off"]
-    with _running(
-        [str(binaries[-1] / "postgres"), "-D", str(place / "data"), *options], port, cwd=place, **ids
-    ):
-        yield Store(f"postgresql://app@127.0.0.1:{port}/postgres", folder)
+    # Not in pytest's: whoever runs it has to come to it, and pytest has those to itself, again with each run.
+    with TemporaryDirectory(prefix="bridgehead-postgresql-") as place:
+        ids: dict[str, Any] = {}
+        if os.geteuid() == 0:
+            os.chown(place, _NOBODY, _NOBODY)
+            ids = {"user": _NOBODY, "group": _NOBODY, "extra_groups": []}
+        port, where = _free_port(), ["-D", f"{place}/data"]
+        initdb = [str(binaries[-1] / "initdb"), *where, "-A", "trust", "-U", "app"]
+        subprocess.run(initdb, check=True, stdout=subprocess.DEVNULL, cwd=place, **ids)
+        options = ["-p", str(port), "-k", place, "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off"]
+        with _running([str(binaries[-1] / "postgres"), *where, *options], port, cwd=place, **ids):
+            yield Store(f"postgresql://app@127.0.0.1:{port}/postgres", folder)
 
 
 @contextmanager
