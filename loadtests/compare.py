@@ -15,9 +15,9 @@ from pathlib import Path
 
 import results
 import special
-from clients import burst, probe
+from bursts import ask, path_of
 from machine import check_tools, noise, tell_machine
-from results import Burst, Measured, Row
+from results import Measured, Row
 from servers import (
     BARE,
     COMMANDS,
@@ -139,32 +139,6 @@ def measure(row: Row, servers: list[Server], core: int, options: argparse.Namesp
                 one = ask(server, row.workload, core, options.seconds, found)
                 server.signal(signal.SIGSTOP)
                 found.bursts += [one] if number and one else []
-
-
-def ask(server: Server, workload: Workload, core: int, seconds: int, found: Measured) -> Burst | None:
-    """One burst, and what it cost; what is wrong is noted, and ends the measurement of this server."""
-    path = path_of(server.name, workload)
-    assert path is not None
-    found.wrong = probe(server.port, path, workload)
-    if found.wrong:
-        return None
-    before = server.cpu()
-    try:
-        came = burst(server.port, path, workload, core, seconds)
-    except RuntimeError as problem:
-        found.wrong = " ".join(str(problem).split())
-        return None
-    spent = server.cpu() - before
-    found.wrong = came.wrong or ("" if came.answers else "no answer")
-    if found.wrong:
-        return None
-    found.memory = server.memory()
-    return Burst(cpu=spent / came.answers / 1000, rate=came.rate, p50=came.p50, p99=came.p99)
-
-
-def path_of(name: str, workload: Workload) -> str | None:
-    """What this server is asked for; None: it is not asked."""
-    return {HYPER: workload.limit, NGINX: workload.nginx}.get(name, workload.path)
 
 
 def call_alone(workload: Workload, core: int) -> float | None:

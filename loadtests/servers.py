@@ -65,6 +65,12 @@ RUNTIMES = {
     for runtime in ("fused", "threaded")
     for loop in ("asyncio", "uvloop")
 }
+# What a feature of ours adds, beside `bridgehead` (`variants.py`). Access lines go to a file.
+LOGGING = "bridgehead, access log"
+VARIANTS = {
+    LOGGING: [*(word for word in OURS if word not in ("--no-access-log", "--log-level=warning"))],
+    "bridgehead, two workers": [*OURS, "--workers=2"],
+}
 _NGINX = """
 daemon off; worker_processes 1; pid {folder}/pid; error_log stderr;
 events {{ worker_connections 4096; }}
@@ -169,9 +175,9 @@ def started(name: str, app: str, core: int, what: str = HTTP) -> Iterator[Server
         command = command_of(name, app, port, Path(folder), what)
         on_core = ["taskset", "--cpu-list", str(core), *command]
         # A file, for nobody reads a pipe meanwhile.
-        said = Path(folder) / "stderr"
-        with said.open("wb") as stderr:
-            process = subprocess.Popen(on_core, cwd=FOLDER, stdout=subprocess.DEVNULL, stderr=stderr)
+        said, lines = Path(folder) / "stderr", Path(folder) / "stdout"
+        with said.open("wb") as stderr, lines.open("wb") as stdout:
+            process = subprocess.Popen(on_core, cwd=FOLDER, stdout=stdout, stderr=stderr)
         server = Server(name, process.pid, port)
         try:
             await_listening(process, port, said)
@@ -193,7 +199,7 @@ def command_of(name: str, app: str, port: int, folder: Path, what: str = HTTP) -
         # Its workers have another user's rights when root has started it.
         folder.chmod(0o755)
         return [nginx(), "-e", "stderr", "-p", str(folder), "-c", str(folder / "conf")]
-    words = [each.format(app=app, port=port) for each in (COMMANDS | RUNTIMES)[name]]
+    words = [each.format(app=app, port=port) for each in (COMMANDS | RUNTIMES | VARIANTS)[name]]
     if name.startswith("bridgehead"):
         more = _UVICORNS if what in (HTTPS, H2) else []
     else:

@@ -17,6 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import lateness
+import variants
 from servers import FOLDER, START_SECONDS, Server, command_of, end, free_port, started
 
 IDLE = 2000
@@ -26,7 +27,8 @@ SETTLES = 0.5
 
 def all_tables(names: list[str], cores: list[int], rounds: int) -> str:
     """Each of them as Markdown."""
-    return "\n".join([idle(names, cores), start_up(names, cores, rounds), late(names, cores, rounds)])
+    tables = [idle(names, cores), start_up(names, cores, rounds), late(names, cores, rounds)]
+    return "\n".join([*tables, variants.measured(cores, rounds)])
 
 
 def idle(names: list[str], cores: list[int]) -> str:
