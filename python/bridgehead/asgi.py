@@ -32,12 +32,13 @@ async def answer(
         if forks.generation != generation:
             forks.end_child(error)
         cancelled = is_cancellation(error)
+        departed = (cancelled and http.stopping) or (_is_departure(error) and http.gone)
         try:
-            if not (cancelled and http.stopping) and not (_is_departure(error) and http.gone):
+            if not departed:
                 log.application_error(below(error), http.names)
         finally:
             # Whatever a handler of the application's logging does.
-            http.settle(failed=True)
+            http.settle(failed=True, departed=departed)
         if cancelled:
             raise
     else:

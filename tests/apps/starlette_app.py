@@ -84,6 +84,19 @@ async def endless(request: Request) -> Response:
     return StreamingResponse(generate())
 
 
+async def told_stream(request: Request) -> Response:
+    """Goes on though it is told that its client has left."""
+
+    async def generate() -> AsyncIterator[bytes]:
+        yield b"begun, "
+        while not await request.is_disconnected():
+            await asyncio.sleep(0.01)
+        for number in range(1000):
+            yield b"%d\n" % number
+
+    return StreamingResponse(generate(), background=BackgroundTask(events.put_nowait, "told stream finished"))
+
+
 async def failing_stream(request: Request) -> Response:
     async def generate() -> AsyncIterator[bytes]:
         yield b"begun"
@@ -172,6 +185,7 @@ app = Starlette(
         Route("/form", form, methods=["POST"]),
         Route("/stream", stream),
         Route("/endless", endless),
+        Route("/told-stream", told_stream),
         Route("/failing-stream", failing_stream),
         Route("/file", file, methods=["GET", "HEAD"]),
         Route("/background", background),

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
-from harness import APPS, Server
+from harness import APPS, Server, request
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +86,16 @@ def test_server_sent_events_come_one_by_one(client: httpx.Client) -> None:
     with client.stream("GET", "/stream", params={"count": 50}) as response:
         lines = [line for line in response.iter_lines() if line]
     assert lines == [f"data: {number}" for number in range(50)]
+
+
+@pytest.mark.parametrize("target", ["/stream?count=50", "/sync-stream", "/"])
+def test_a_half_closed_client_gets_its_whole_answer(server: Server, target: str) -> None:
+    whole = server.ask(target).body
+    with server.connect() as connection:
+        connection.send(request(target))
+        connection.half_close()
+        assert connection.read_response().body == whole
+        connection.assert_closed()
 
 
 def test_a_sync_iterator_is_streamed(client: httpx.Client) -> None:

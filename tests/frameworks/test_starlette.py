@@ -141,6 +141,28 @@ def test_a_client_that_leaves_an_endless_stream_ends_it(server: Server, client: 
     assert client.get("/event").text == "endless finished"
 
 
+@pytest.mark.parametrize("target", ["/stream?count=5000", "/file", "/hello"])
+def test_a_half_closed_client_gets_its_whole_answer(server: Server, target: str) -> None:
+    whole = server.ask(target).body
+    with server.connect() as connection:
+        connection.send(request(target))
+        connection.half_close()
+        assert connection.read_response().body == whole
+        connection.assert_closed()
+
+
+def test_a_half_closed_client_gets_what_is_sent_after_its_leaving_was_told(
+    plain_server: Server,
+) -> None:
+    with plain_server.connect() as connection:
+        connection.send(request("/told-stream"))
+        connection.half_close()
+        lines = b"".join(b"%d\n" % number for number in range(1000))
+        assert connection.read_response().body == b"begun, " + lines
+        connection.assert_closed()
+    assert plain_server.ask("/event").body == b"told stream finished"
+
+
 def test_a_client_that_leaves_is_seen_by_is_disconnected(plain_server: Server) -> None:
     connection = plain_server.connect()
     connection.send(request("/wait-for-disconnect"))

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use http::header::{HeaderMap, HeaderName, TRAILER};
 
 use crate::app::Token;
-use crate::exchange::{After, Answer, CHUNKS, Client, Flow, LOW_WATER, Shared};
+use crate::exchange::{After, Answer, CHUNKS, Client, Flow, LOW_WATER, Sending, Shared};
 
 /// Hints that wait to be written.
 const HINTS: usize = 16;
@@ -76,22 +76,41 @@ impl AppHalf {
         found
     }
 
-    /// Waits for the client to leave, once the body was read: `Gone` or `Nothing`.
+    /// Waits for the client to leave, once the body was read: `Gone` or `Nothing`. One that only sends no more is told as
+    /// gone, since a close looks the same; what is sent still goes out to it, until its system refuses it.
     #[must_use]
     pub fn watch(&self, token: Token) -> Reception {
         let mut state = self.0.lock();
-        match state.client {
-            Client::Present | Client::Served => {
-                state.parked = Some(token);
-                Reception::Nothing
-            }
-            Client::HalfClosed | Client::Gone => {
-                let wakers = state.abandon();
-                drop(state);
-                wakers.into_iter().for_each(Waker::wake);
-                Reception::Gone
-            }
+        if !state.seems_gone() {
+            state.parked = Some(token);
+            return Reception::Nothing;
         }
+        state.sending = Sending::EndedAsTold;
+        Reception::Gone
+    }
+
+    /// Nothing more is said to the client.
+    pub fn abandon(&self) {
+        let wakers = self.0.lock().abandon();
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    /// The application failed of itself, not since it was told that the client has left: one that still reads is due an
+    /// answer.
+    pub fn owes_an_answer(&self) {
+        let mut state = self.0.lock();
+        if state.sending == Sending::EndedAsTold {
+            state.sending = Sending::Ended;
+        }
+    }
+
+    /// Whether the application may stop here: the client has left, as far as it was told, or broke off its upload.
+    #[must_use]
+    pub fn owes_nothing(&self) -> bool {
+        let state = self.0.lock();
+        state.is_gone()
+            || state.sending == Sending::EndedAsTold
+            || matches!(state.upload.flow, Flow::Broken | Flow::Refused(_))
     }
 
     /// Sends links ahead of an answer. `None` where that cannot be done.
@@ -183,10 +202,10 @@ impl AppHalf {
     #[must_use]
     pub fn write(&self, chunk: Bytes, more: More) -> Room {
         let mut state = self.0.lock();
-        if state.is_gone() {
+        if state.is_gone() && !(more == More::Ends && state.can_end()) {
             return Room::Gone;
         }
-        if !chunk.is_empty() && state.client != Client::Served {
+        if !chunk.is_empty() && state.client == Client::Present {
             state.download.size += chunk.len();
             state.download.chunks.push_back(chunk);
         }
@@ -261,12 +280,6 @@ impl AppHalf {
         self.0.lock().download.after = After::Close;
     }
 
-    /// Whether the request never came to its end, which is nobody's fault here.
-    #[must_use]
-    pub fn is_cut_off(&self) -> bool {
-        matches!(self.0.lock().upload.flow, Flow::Broken | Flow::Refused(_))
-    }
-
     /// By what [`crate::App::cancel`] is to name the request. False when it was cancelled before.
     #[must_use]
     pub fn known_as(&self, token: Token) -> bool {
@@ -305,6 +318,9 @@ impl Drop for AppHalf {
                 // Without its request's end there was nothing that the application could have said.
                 Flow::Broken => Answer::Abandoned,
                 Flow::Refused(refusal) => Answer::Refused(refusal),
+                // It was told that the client has left, or cancelled for that, and had nothing to say.
+                _ if state.sending == Sending::EndedAsTold => Answer::Abandoned,
+                _ if state.sending == Sending::Ended && state.oversight.cancelled => Answer::Abandoned,
                 Flow::Open | Flow::Complete => Answer::Failed,
             });
         }

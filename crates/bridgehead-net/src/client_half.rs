@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http_body::Frame;
 
-use crate::exchange::{After, Answer, Client, Flow, Shared};
+use crate::exchange::{After, Answer, Client, Flow, Sending, Shared};
 use crate::overseer::Overseer;
 use crate::refusal::Refusal;
 
@@ -115,7 +115,7 @@ impl ClientHalf {
     /// The client has all that was declared, though the application may have more to say.
     pub(crate) fn served(self) -> Encore {
         self.0.lock().client = Client::Served;
-        Encore(Arc::clone(&self.0))
+        Encore { shared: Arc::clone(&self.0), followed: false }
     }
 }
 
@@ -130,12 +130,16 @@ impl Drop for ClientHalf {
 /// Waits for an application to be through with an answer whose bytes are all written. Dropping it means that the
 /// connection is gone.
 #[derive(Debug)]
-pub(crate) struct Encore(Arc<Shared>);
+pub(crate) struct Encore {
+    shared: Arc<Shared>,
+    /// Whether another request waits behind it.
+    followed: bool,
+}
 
 impl Encore {
     /// Until then the connection serves no other request: what comes may be a reason to close it.
     pub(crate) fn poll_through(&self, cx: &mut Context<'_>) -> Poll<After> {
-        let mut state = self.0.lock();
+        let mut state = self.shared.lock();
         match state.download.flow {
             Flow::Complete => Poll::Ready(state.download.after),
             Flow::Broken | Flow::Refused(_) => Poll::Ready(After::Close),
@@ -145,11 +149,26 @@ impl Encore {
             }
         }
     }
+
+    /// The same, for a request that waits for it.
+    pub(crate) fn poll_followed(&mut self, cx: &mut Context<'_>) -> Poll<After> {
+        self.followed = true;
+        self.poll_through(cx)
+    }
+
+    pub(crate) fn is_followed(&self) -> bool {
+        self.followed
+    }
+
+    /// As [`Witness::half_closed`].
+    pub(crate) fn half_closed(&self) {
+        self.shared.half_closed();
+    }
 }
 
 impl Drop for Encore {
     fn drop(&mut self) {
-        self.0.client_left();
+        self.shared.client_left();
     }
 }
 
@@ -160,14 +179,7 @@ pub(crate) struct Witness(pub(crate) Arc<Shared>);
 impl Witness {
     /// The client sends no more. Whoever waits to hear from it is told; its answer still goes out.
     pub(crate) fn half_closed(&self) {
-        let mut state = self.0.lock();
-        if state.client == Client::Present {
-            state.client = Client::HalfClosed;
-        }
-        let (parked, cancelled) = (state.unpark(), state.cancel_with_client());
-        drop(state);
-        self.0.tell(parked);
-        self.0.cancel(cancelled);
+        self.0.half_closed();
     }
 
     /// How many bytes of the request's body have come.
@@ -178,5 +190,18 @@ impl Witness {
     /// Whether the whole request has been read, so that an end of the stream is the client's leaving.
     pub(crate) fn is_read(&self) -> bool {
         self.0.lock().upload.flow == Flow::Complete
+    }
+}
+
+impl Shared {
+    fn half_closed(&self) {
+        let mut state = self.lock();
+        if state.sending == Sending::Open {
+            state.sending = Sending::Ended;
+        }
+        let (parked, cancelled) = (state.unpark(), state.cancel_with_client());
+        drop(state);
+        self.tell(parked);
+        self.cancel(cancelled);
     }
 }

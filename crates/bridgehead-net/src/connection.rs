@@ -27,16 +27,15 @@ use hyper_util::rt::TokioIo;
 
 use crate::accept::{Worker, driver_turn};
 use crate::client::Left;
-use crate::client_half::Witness;
 use crate::config::Http2;
-use crate::departure::Departure;
+use crate::departure::{Breach, Departure};
 use crate::dormant::{self, AWAKE};
 use crate::exchange::After;
 use crate::executor::Executor;
 use crate::http1;
 use crate::inspected::Io;
 use crate::inspector::Standing;
-use crate::line::{Line, Phase};
+use crate::line::{Line, Lookout, Phase};
 use crate::refusal::Refusal;
 use crate::service;
 use crate::shutdown::{Drain, Stage};
@@ -160,14 +159,21 @@ impl Line {
     fn poll_event(&self, timer: Pin<&mut Sleep>, asked: bool, cx: &mut Context<'_>) -> Poll<Event> {
         let mut phase = self.phase();
         match &mut *phase {
-            Phase::Busy(witness) => {
-                let polled = self.poll_client(witness, cx);
+            Phase::Busy(lookout) => {
+                let polled = self.poll_client(lookout, cx);
                 drop(phase);
                 if polled.is_ready() { polled } else { self.poll_stall(timer, cx) }
             }
             Phase::Encore(encore) => match encore.poll_through(cx) {
                 // hyper has read the next request and looks no further, so this has to.
                 Poll::Pending => match self.socket.poll_departure(cx) {
+                    Poll::Ready(Departure::HalfClosed)
+                        if encore.is_followed() || self.has_requests_behind() =>
+                    {
+                        encore.half_closed();
+                        drop(phase);
+                        self.poll_stall(timer, cx)
+                    }
                     // It has all there is, and sends no more.
                     Poll::Ready(Departure::Broken | Departure::HalfClosed) => Poll::Ready(Event::Over),
                     // Of what was declared last, hyper may still have some.
@@ -255,19 +261,27 @@ impl Line {
     }
 
     /// Looks after the client while its answer is made, once the request has been read.
-    fn poll_client(&self, witness: &mut Option<Witness>, cx: &mut Context<'_>) -> Poll<Event> {
-        let Some(seen) = witness.take_if(|witness| witness.is_read()) else { return Poll::Pending };
-        match self.socket.poll_departure(cx) {
-            Poll::Pending => {
-                *witness = Some(seen);
-                Poll::Pending
-            }
-            Poll::Ready(Departure::Broken) => Poll::Ready(Event::Over),
-            Poll::Ready(Departure::HalfClosed) => {
-                seen.half_closed();
-                Poll::Pending
+    fn poll_client(&self, lookout: &mut Lookout, cx: &mut Context<'_>) -> Poll<Event> {
+        if let Lookout::Witness(witness) = lookout
+            && witness.is_read()
+        {
+            match ready!(self.socket.poll_departure(cx)) {
+                Departure::Broken => return Poll::Ready(Event::Over),
+                Departure::HalfClosed => {
+                    witness.half_closed();
+                    *lookout = Lookout::Breach(Breach::of(Arc::clone(&self.socket)));
+                }
             }
         }
+        match lookout {
+            Lookout::Breach(breach) => breach.poll(cx).map(|()| Event::Over),
+            Lookout::Nobody | Lookout::Witness(_) => Poll::Pending,
+        }
+    }
+
+    /// Whether there is more of what a client has sent that sends no more.
+    fn has_requests_behind(&self) -> bool {
+        self.has_more() || self.socket.has_unread()
     }
 
     /// Idle connections are ready once their last bytes had a chance to be read, fresh ones after a grace.

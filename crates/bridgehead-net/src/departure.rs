@@ -4,8 +4,10 @@
 //!
 //! Invariant: until a client was seen leaving, the task that looks is woken when it does.
 
+use std::fmt;
 use std::io;
-use std::pin::pin;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker, ready};
 
@@ -24,12 +26,34 @@ pub(crate) enum Departure {
     Broken,
 }
 
+/// Waits until the connection of a client that sends no more is broken: readiness to read tells nothing new of it.
+pub(crate) struct Breach(Pin<Box<dyn Future<Output = ()> + Send>>);
+
+impl Breach {
+    pub(crate) fn of(socket: Arc<Socket>) -> Self {
+        Self(Box::pin(async move {
+            // An error of the looking itself is one of the connection's, too.
+            let _ = either!(socket, stream => stream.ready(Interest::ERROR).await);
+        }))
+    }
+
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.0.as_mut().poll(cx)
+    }
+}
+
+impl fmt::Debug for Breach {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Breach")
+    }
+}
+
 impl Socket {
     /// Looks whether the client has left, past what it has sent already, and goes on looking.
     pub(crate) fn poll_departure(&self, cx: &mut Context<'_>) -> Poll<Departure> {
         if let Layer::Tls(session) = &self.layer {
             match ready!(locked(session).poll_sight(&mut Wire { socket: self, cx })) {
-                Sight::Closed => return Poll::Ready(Departure::HalfClosed),
+                Sight::Closed => return Poll::Ready(self.departure()),
                 Sight::Broken => return Poll::Ready(Departure::Broken),
                 Sight::Bytes => {}
             }
@@ -37,7 +61,7 @@ impl Socket {
         loop {
             match ready!(self.poll_sight_wire(cx)) {
                 Sight::Broken => return Poll::Ready(Departure::Broken),
-                Sight::Closed => return Poll::Ready(Departure::HalfClosed),
+                Sight::Closed => return Poll::Ready(self.departure()),
                 Sight::Bytes if self.is_broken() => return Poll::Ready(Departure::Broken),
                 Sight::Bytes if self.is_read_closed() => return Poll::Ready(Departure::HalfClosed),
                 Sight::Bytes => {
@@ -46,6 +70,11 @@ impl Socket {
                 }
             }
         }
+    }
+
+    /// How a client left that sends no more. A Unix socket that was closed can be told apart.
+    fn departure(&self) -> Departure {
+        if self.is_broken() { Departure::Broken } else { Departure::HalfClosed }
     }
 
     /// Whether something waits in the stream now.

@@ -74,6 +74,7 @@ pub(crate) struct Shared {
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) client: Client,
+    pub(crate) sending: Sending,
     pub(crate) upload: Upload,
     pub(crate) download: Download,
     pub(crate) parked: Option<Token>,
@@ -83,11 +84,21 @@ pub(crate) struct State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Client {
     Present,
-    /// Sends no more, may read on.
-    HalfClosed,
     /// Has every byte that was declared; the application has not said yet that it is through.
     Served,
+    /// The same, and has left with it.
+    Sated,
     Gone,
+}
+
+/// What is known of the client's own direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sending {
+    Open,
+    /// It sends no more. Whether it still reads shows only when it is written to.
+    Ended,
+    /// The same, and the application was told that the client has left.
+    EndedAsTold,
 }
 
 /// How far one direction has come.
@@ -151,6 +162,7 @@ pub(crate) fn open(app: Arc<dyn App>, body: Flow) -> (ClientHalf, Uploader, AppH
         app,
         state: Mutex::new(State {
             client: Client::Present,
+            sending: Sending::Open,
             upload: Upload {
                 chunks: VecDeque::new(),
                 size: 0,
@@ -192,7 +204,7 @@ impl Shared {
     /// Nobody reads any more, and nothing more comes.
     pub(crate) fn client_left(&self) {
         let mut state = self.lock();
-        state.client = Client::Gone;
+        state.client = if state.client == Client::Served { Client::Sated } else { Client::Gone };
         let cancelled = state.cancel_with_client();
         state.download.chunks.clear();
         state.download.size = 0;
@@ -250,7 +262,17 @@ impl State {
     }
 
     pub(crate) fn is_gone(&self) -> bool {
-        self.client == Client::Gone
+        matches!(self.client, Client::Sated | Client::Gone)
+    }
+
+    /// Whether whoever listens is to hear that the client has left, as far as can be seen.
+    pub(crate) fn seems_gone(&self) -> bool {
+        self.is_gone() || self.sending != Sending::Open
+    }
+
+    /// Whether an answer can be completed: nothing is missed of one that the client has in full.
+    pub(crate) fn can_end(&self) -> bool {
+        self.client != Client::Gone
     }
 
     pub(crate) fn take_chunk(&mut self) -> Bytes {

@@ -19,6 +19,7 @@ use crate::client::Successor;
 use crate::client_half::{Encore, Witness};
 use crate::config::Config;
 use crate::crowd::Crowd;
+use crate::departure::Breach;
 use crate::exchange::After;
 use crate::farewell;
 use crate::inspector::{Inspector, Standing};
@@ -54,11 +55,20 @@ pub(crate) struct Line {
 pub(crate) enum Phase {
     Fresh(Instant),
     Head(Instant),
-    Busy(Option<Witness>),
+    Busy(Lookout),
     Encore(Encore),
     Idle(Instant),
     Rest,
     Closing,
+}
+
+/// Who is to hear when the client of a running request leaves.
+#[derive(Debug)]
+pub(crate) enum Lookout {
+    Nobody,
+    Witness(Witness),
+    /// It sends no more, and its application knows.
+    Breach(Breach),
 }
 
 impl Line {
@@ -108,7 +118,7 @@ impl Line {
 
     /// The connection's time belongs to a request from here on.
     pub(crate) fn begin(self: &Arc<Self>, head: &request::Parts) -> Turn {
-        *self.phase() = Phase::Busy(None);
+        *self.phase() = Phase::Busy(Lookout::Nobody);
         if self.lifetime.count() {
             self.last_call.store(true, Ordering::Relaxed);
         }
@@ -146,8 +156,8 @@ impl Line {
 
     /// Waits until the application is through with the answer before: no two requests of a connection run at once.
     pub(crate) async fn previous_is_through(&self) -> After {
-        poll_fn(|cx| match &*self.phase() {
-            Phase::Encore(encore) => encore.poll_through(cx),
+        poll_fn(|cx| match &mut *self.phase() {
+            Phase::Encore(encore) => encore.poll_followed(cx),
             Phase::Closing => Poll::Ready(After::Close),
             Phase::Fresh(_) | Phase::Head(_) | Phase::Busy(_) | Phase::Idle(_) | Phase::Rest => {
                 Poll::Ready(After::KeepAlive)

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use crate::app::{Token, WebSocketRequest};
 use crate::config::Config;
-use crate::exchange::{Answer, Client, Flow, Shared, State};
+use crate::exchange::{Answer, Client, Flow, Sending, Shared, State};
 use crate::executor::Executor;
 use crate::refusal::Refusal;
 
@@ -109,7 +109,11 @@ impl State {
     pub(crate) fn cancel_with_client(&mut self) -> Option<Token> {
         let waits_for_nobody = self.oversight.ends_with_client
             && self.download.flow == Flow::Open
-            && matches!(self.client, Client::HalfClosed | Client::Gone);
+            && match self.client {
+                Client::Present => self.sending != Sending::Open,
+                Client::Served | Client::Sated => false,
+                Client::Gone => true,
+            };
         if waits_for_nobody { self.cancel() } else { None }
     }
 }

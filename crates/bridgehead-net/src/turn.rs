@@ -11,7 +11,7 @@ use http::request;
 
 use crate::access::Record;
 use crate::client_half::{Encore, Witness};
-use crate::line::{Line, Phase};
+use crate::line::{Line, Lookout, Phase};
 use crate::log_pipe::Written;
 use crate::meters::Course;
 use crate::peer::Peer;
@@ -57,7 +57,7 @@ impl Turn {
 
     /// Whose request this is: it hears of the client's leaving.
     pub(crate) fn watched_by(&self, witness: Witness) {
-        *self.line.phase() = Phase::Busy(Some(witness));
+        *self.line.phase() = Phase::Busy(Lookout::Witness(witness));
     }
 
     /// Who sent it.

@@ -282,9 +282,11 @@ impl Http {
         waits.iter().try_for_each(|wait| Wait::resolve_soon(wait.bind(py)))
     }
 
-    fn end(&self, py: Python<'_>, failed: bool) -> PyResult<Option<&'static str>> {
+    fn end(&self, py: Python<'_>, failed: bool, departed: bool) -> PyResult<Option<&'static str>> {
         if !failed {
             self.lock().let_go();
+        } else if !departed {
+            self.lock().half.as_ref().inspect(|half| half.owes_an_answer());
         }
         self.flush();
         let websocket = self.lock().websocket.take();
@@ -305,7 +307,7 @@ impl Http {
             let (half, permit, task) = (state.half.take(), state.permit.take(), state.task.take());
             (half, permit, std::mem::take(&mut state.waits), task, state.response, holds, state.called.take())
         };
-        let gone = half.as_ref().is_none_or(|half| half.is_gone() || half.is_cut_off());
+        let gone = half.as_ref().is_none_or(AppHalf::owes_nothing);
         drop((half, permit, task));
         self.bridge.get().figures.returned(called);
         waits.iter().try_for_each(|wait| Wait::resolve_soon(wait.bind(py)))?;
@@ -336,10 +338,11 @@ fn disconnect_message(py: Python<'_>) -> PyResult<Py<PyAny>> {
 
 #[pymethods]
 impl Http {
-    /// The application has returned. Says what its response lacks, if a client was there to miss it.
-    #[pyo3(signature = (*, failed = false))]
-    fn settle(&self, py: Python<'_>, failed: bool) -> PyResult<Option<&'static str>> {
-        Bridge::tend(self.bridge.bind(py), || self.end(py, failed))
+    /// The application has returned, or raised, if only since its client has left. Says what its response lacks, if a
+    /// client was there to miss it.
+    #[pyo3(signature = (*, failed = false, departed = false))]
+    fn settle(&self, py: Python<'_>, failed: bool, departed: bool) -> PyResult<Option<&'static str>> {
+        Bridge::tend(self.bridge.bind(py), || self.end(py, failed, departed))
     }
 
     /// What the request is called in lines and records, if ids are given: its id, and its `traceparent`.
@@ -348,13 +351,13 @@ impl Http {
         logs::names_of(self.trace.as_deref())
     }
 
-    /// Whether the client has left.
+    /// Whether the client has left, as far as the application was told.
     #[getter]
     fn gone(&self) -> bool {
         let state = self.lock();
         match state.accepted() {
             Some(websocket) => websocket.is_over(),
-            None => state.is_gone(),
+            None => state.half.as_ref().is_none_or(AppHalf::owes_nothing),
         }
     }
 

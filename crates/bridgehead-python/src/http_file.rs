@@ -107,7 +107,13 @@ impl Http {
     /// looks again when it does.
     fn client_sends_no_more(&self) -> bool {
         let state = self.lock();
-        state.half.as_ref().is_none_or(|half| half.watch(self.token) == Reception::Gone)
+        let Some(half) = &state.half else { return true };
+        let left = half.watch(self.token) == Reception::Gone;
+        if left {
+            // Nothing may ever be written to it, which alone would show that it reads.
+            half.abandon();
+        }
+        left
     }
 
     /// Has the network wait for something to read; whoever waits in this request looks again then.

@@ -48,7 +48,11 @@ impl WebSocketState {
             (WebSocket::Connecting | WebSocket::Denying, _) => {
                 match handshake.map(|half| half.watch(token)) {
                     Some(Reception::Nothing) => return Receipt::Wait,
-                    _ => Ending::lost(),
+                    _ => {
+                        // A half of a WebSocket is none.
+                        handshake.inspect(|half| half.abandon());
+                        Ending::lost()
+                    }
                 }
             }
             (WebSocket::Open | WebSocket::Closed, Some(half)) => match half.receive(token) {

@@ -147,6 +147,7 @@ async fn a_client_that_left_before_its_answer_is_a_499() {
     client.half_close().await;
     site.told(TOKEN).await;
     assert_eq!(asked.half.watch(TOKEN), Reception::Gone);
+    drop(asked);
     assert_eq!(log.next().await, "\"GET / HTTP/1.1\" 499");
     log.assert_is_all(site).await;
 }

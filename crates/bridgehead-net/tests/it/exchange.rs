@@ -3,7 +3,7 @@
 //! | client | is made by |
 //! |---|---|
 //! | present | asking, and waiting |
-//! | half-closed | an end of its stream that the application was told of |
+//! | half-closed | an end of its stream that the application may be told of |
 //! | served | having read all that was declared |
 //! | gone | a reset that the application was told of |
 
@@ -140,12 +140,65 @@ async fn watch_waits_for_whoever_may_still_leave() {
 }
 
 #[tokio::test]
-async fn an_application_that_was_told_of_the_end_has_no_more_to_say() {
+async fn an_application_that_was_told_of_the_end_may_still_answer() {
+    let site = Site::open(plain(LONG));
+    let (client, asked) = with(&site, Being::HalfClosed).await;
+    assert!(!asked.half.owes_nothing());
+    assert_eq!(asked.half.watch(TOKEN), Reception::Gone);
+    assert!(asked.half.owes_nothing());
+    assert_eq!(asked.half.finish(head(200, &[]), Bytes::from("late")), Room::Free);
+    let mut client = client.expect("it is there");
+    assert_eq!(client.answer().await.body, b"late");
+    client.assert_closed().await;
+}
+
+#[tokio::test]
+async fn an_application_that_was_told_of_the_end_owes_an_answer_only_if_it_fails_of_itself() {
+    let site = Site::open(plain(LONG));
+    for fails in [false, true] {
+        let (client, asked) = with(&site, Being::HalfClosed).await;
+        assert_eq!(asked.half.watch(TOKEN), Reception::Gone);
+        if fails {
+            asked.half.owes_an_answer();
+        }
+        drop(asked);
+        let mut client = client.expect("it is there");
+        if fails {
+            assert_eq!(client.answer().await.status, 500);
+        }
+        client.assert_closed().await;
+    }
+}
+
+#[tokio::test]
+async fn a_reset_behind_the_end_is_noticed_before_anything_is_written() {
     let site = Site::open(plain(LONG));
     let (client, asked) = with(&site, Being::HalfClosed).await;
     assert_eq!(asked.half.watch(TOKEN), Reception::Gone);
-    assert_eq!(asked.half.finish(head(200, &[]), Bytes::from("late")), Room::Gone);
-    client.expect("it is there").assert_closed().await;
+    assert!(!asked.half.is_gone());
+    client.expect("it is there").reset();
+    let gone = async {
+        while !asked.half.is_gone() {
+            tokio::task::yield_now().await;
+        }
+    };
+    within(gone).await;
+    assert_eq!(asked.half.finish(head(200, &[]), Bytes::new()), Room::Gone);
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_with_all_that_was_declared_misses_no_last_word() {
+    let site = Site::open(plain(LONG));
+    for leave in [Client::reset, drop] {
+        let (client, asked) = with(&site, Being::Served).await;
+        let token = site.token();
+        assert_eq!(asked.half.watch(token), Reception::Nothing);
+        leave(client.expect("it is there"));
+        site.told(token).await;
+        assert_eq!(asked.half.watch(token), Reception::Gone);
+        assert_eq!(asked.half.write(Bytes::new(), More::Follows), Room::Gone);
+        assert_eq!(asked.half.write(Bytes::new(), More::Ends), Room::Free);
+    }
 }
 
 #[tokio::test]
@@ -290,7 +343,7 @@ async fn everybody_who_waits_for_room_is_told() {
 }
 
 #[tokio::test]
-async fn a_sender_goes_on_once_the_application_has_taken_note_that_the_client_left() {
+async fn a_sender_waits_for_a_half_closed_client_until_that_is_given_up() {
     let site = Site::open(plain(LONG));
     let mut client = site.connect_narrow().await;
     client.send(GET).await;
@@ -299,10 +352,11 @@ async fn a_sender_goes_on_once_the_application_has_taken_note_that_the_client_le
     client.half_close().await;
     site.told(TOKEN).await;
     stall(&asked).await;
+    assert_eq!(asked.half.watch(TOKEN), Reception::Gone);
     let room = tokio::spawn(asked.half.room());
     tokio::task::yield_now().await;
     assert!(!room.is_finished());
-    assert_eq!(asked.half.watch(TOKEN), Reception::Gone);
+    asked.half.abandon();
     within(room).await.expect("nobody will read what it waits for");
 }
 
