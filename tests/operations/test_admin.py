@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from harness import UVICORN, Server, request
+from harness.http2 import Http2Client
 from harness.server import STARTUP_SECONDS
 from harness.workers import imported, serve, wait_all
 from operators import Operators
@@ -59,6 +60,23 @@ def test_operators_are_answered_while_the_loop_is_blocked(loop: str, tmp_path: P
             assert client.read_response().body == b"at last"
         operators.until(lambda: operators.ask("/readyz") == (200, "ok\n"))
         operators.until(lambda: server.ask("/healthz").status == 200)
+
+
+def test_the_health_path_is_answered_in_http2_while_the_loop_is_blocked(loop: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "0")
+    options = ("--loop", loop, *ADMIN, "--health-path", "/healthz")
+    with Server("blocking_app:app", *options) as server, Http2Client(server.port) as client:
+        operators = Operators(server)
+        operators.until(lambda: client.ask("/healthz").status == 200)
+        assert client.ask("/healthz", method="HEAD").body == b""
+        held = client.begin(f"/block?gates={tmp_path}")
+        operators.until(lambda: operators.ask("/readyz")[0] == 503)
+        answer = client.ask("/healthz")
+        assert (answer.status, answer.body) == (503, b"unavailable\n")
+        assert answer.header("cache-control") == "no-store"
+        os.close(os.open(tmp_path / "0", os.O_WRONLY))
+        assert client.answer(held).body == b"at last"
+        operators.until(lambda: client.ask("/healthz").status == 200)
 
 
 def test_a_process_whose_loop_is_blocked_for_too_long_is_not_alive(tmp_path: Path) -> None:
