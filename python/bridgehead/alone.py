@@ -43,7 +43,7 @@ def run(settings: options.Config, environ: Mapping[str, str]) -> int:
     server = Alone(settings, environ)
     server.run()
     server.go_on()
-    return 0
+    return server.exit_code
 
 
 class Alone(CommandServer):
@@ -65,6 +65,11 @@ class Alone(CommandServer):
         self._is_succeeded = False
         self._told = False  # by a signal, to end
         self._is_passed_on = False
+
+    @property
+    def exit_code(self) -> int:
+        """That of the application, unless others go on with it."""
+        return 0 if self._is_succeeded else super().exit_code
 
     def go_on(self) -> None:
         """Become the parent of whoever serves by now, or see that nobody is left."""

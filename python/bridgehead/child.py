@@ -60,8 +60,9 @@ def _serve(channel: Channel) -> int:
         variables = read_env_file(config.env_file, os.environ)
         os.environ.update({name: each.value for name, each in variables.items()})
 
-    _server(order, parent).run()
-    return 0
+    server = _server(order, parent)
+    server.run()
+    return server.exit_code
 
 
 def _server(order: Order, parent: Parent) -> "Obedient":

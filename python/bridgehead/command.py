@@ -1,4 +1,4 @@
-"""The server of the command `serve`: its signals are the control thread's, and an ordered end is exit code 0.
+"""The server of the command `serve`: its signals are the control thread's, and what it ends with is an exit code.
 
 Not another server: how it starts and ends is `server.py`'s. Not the words on the command line: `cli.py`.
 
@@ -16,7 +16,7 @@ from typing import NoReturn
 from bridgehead import config as options
 from bridgehead import forks, log, open_files, own_handlers, reopening
 from bridgehead._native import Control
-from bridgehead.errors import StartError
+from bridgehead.errors import EXIT_STOP_FAILED, StartError
 from bridgehead.loops import OwnLoop
 from bridgehead.server import HANDLED_SIGNALS, Server
 from bridgehead.server_config import Config
@@ -61,6 +61,12 @@ class CommandServer(Server):
                 yield
         finally:
             self._control.detach()
+
+    @property
+    def exit_code(self) -> int:
+        """What an ordered end comes to."""
+        failed = hasattr(self, "lifespan") and self.lifespan.has_failed_to_stop
+        return EXIT_STOP_FAILED if failed else 0
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
         """Python's share of a signal. The control thread counts them, and ends the process at the second."""

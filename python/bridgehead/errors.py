@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import traceback
 
 EXIT_START_FAILED = 3  # uvicorn's STARTUP_FAILURE, which process managers know
+EXIT_STOP_FAILED = 1  # the application's shutdown failed, or took longer than the last deadline
 
 OUR_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _IMPORT_MACHINERY = os.sep + os.path.join("importlib", "__init__.py")

@@ -106,6 +106,12 @@ class Lifespan:
         """Whether the application has said that its shutdown failed."""
         return self._phase is _Phase.BROKEN
 
+    @property
+    def has_failed_to_stop(self) -> bool:
+        """Whether its shutdown ended without having succeeded: it said so, or raised."""
+        unfinished = self._shutdown.is_set() and self._phase is _Phase.STARTED
+        return self.is_broken or (unfinished and self._error is not None)
+
     def abandon(self) -> None:
         """End it without its shutdown, where nobody may wait."""
         if self._task is not None:

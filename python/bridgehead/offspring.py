@@ -19,7 +19,7 @@ from typing import Any, Protocol
 
 from bridgehead.channel import LEVEL, REOPEN, RETIRE, SHOW, STOP, Channel, News, Order, Stage, news_of
 from bridgehead.config import Config
-from bridgehead.errors import EXIT_START_FAILED
+from bridgehead.errors import EXIT_START_FAILED, EXIT_STOP_FAILED
 from bridgehead.home import Home
 from bridgehead.inherited import Inherited
 from bridgehead.notices import for_workers
@@ -194,6 +194,11 @@ class Offspring:
     def refused_to_start(self) -> bool:
         """Whether it ended by itself before it served, and has said why."""
         return not self.served and self._process.returncode == EXIT_START_FAILED
+
+    @property
+    def failed_to_stop(self) -> bool:
+        """Whether it could not end as it should, and has said so."""
+        return self._process.returncode == EXIT_STOP_FAILED
 
     def _take_in(self, news: News) -> None:
         match news.stage:

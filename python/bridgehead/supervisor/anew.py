@@ -27,7 +27,11 @@ def run(terms: Terms, crew: Crew, caught: Caught) -> signal.Signals:
     """Be the parent until told to stop; the signal that said so."""
     if terms.config.control_socket is not None:
         crew.open_desk(listen(terms.config.control_socket))
-    told = crew.run(caught)
+    try:
+        told = crew.run(caught)
+    except SystemExit:
+        log.parent_finished(os.getpid())
+        raise
     if told is None:
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         for number in caught.take():

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, NoReturn, Protocol
 
 from bridgehead import log
-from bridgehead.errors import EXIT_START_FAILED
+from bridgehead.errors import EXIT_START_FAILED, EXIT_STOP_FAILED
 from bridgehead.notices import Notices
 from bridgehead.patience import Patience
 from bridgehead.reopening import reopen
@@ -316,6 +316,8 @@ class Crew:
         refused = child.refused_to_start
         unmissed = self._ends or post in self._parting
         post.ended(child, silently=unmissed or (refused and not self._served))
+        if self._ends and child.failed_to_stop:
+            self._failure = EXIT_STOP_FAILED  # it has said so
         if self._ends or self._served:
             return
         if refused:
