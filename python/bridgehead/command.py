@@ -1,4 +1,4 @@
-"""The server of the command `serve`: its signals are the control thread's, and what it ends with is an exit code.
+"""The server of the command `serve`: its signals are the control thread's, and its end has an exit code.
 
 Not another server: how it starts and ends is `server.py`'s. Not the words on the command line: `cli.py`.
 

@@ -76,11 +76,11 @@ def test_a_start_that_fails_ends_with_code_3_and_is_not_tried_again() -> None:
 
 def test_a_worker_whose_shutdown_fails_decides_the_exit_code() -> None:
     with Server("lifecycle_app:fails_at_shutdown", "--workers", "2") as server:
-        server.ask("/hello")
+        server.wait_line("All 2 workers are ready.", timeout=STARTUP_SECONDS)
         server.signal(signal.SIGTERM)
         assert server.wait_exit() == 1
         assert server.stderr.count("could not flush") == 2
-        assert "Finished parent process" in server.stderr
+        assert "Stopping parent process" in server.stderr
 
 
 def test_two_signals_end_all_at_once() -> None:
