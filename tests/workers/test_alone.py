@@ -113,7 +113,7 @@ def test_a_terminal_that_is_closed_ends_the_server(workers: str) -> None:
     while b"Press CTRL+C" not in said:
         said += os.read(terminal, 4096)
     os.close(terminal)
-    # It has nowhere to say anything, and does not need to; its application tries, and so fails in its shutdown.
+    # It has nowhere to say anything, and need not; its application tries, and so fails in its shutdown.
     assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) in (1, 120)
 
 
