@@ -29,6 +29,7 @@ from bridgehead.testing import (
     read_ledger,
 )
 from bridgehead.testing.canary_app import body_of
+from bridgehead.testing.ledger import ids_of
 
 TARGET = "bridgehead.testing.canary_app:app"
 PATHS = ("/", "/?wait=0.02", "/?wait=0.01&pieces=4")
@@ -130,13 +131,28 @@ def test_the_judge_knows(case: str) -> None:
         with pytest.raises(AssertionError, match="of 1 requests"):
             verdict.assert_kept()
         verdict.assert_kept(excused=breaches)
-    else:
+    elif log.fully_sent:
         verdict.assert_kept()
+    else:
+        with pytest.raises(AssertionError, match="nothing was shown"):
+            verdict.assert_kept()
 
 
 def test_a_start_that_nobody_has_sent_is_told() -> None:
     verdict = judge([sent(Outcome.ANSWERED)], [Entry(each, Event.STARTED, 1) for each in (7, 8)])
     assert [(each.request, each.breach) for each in verdict.violations] == [(8, Breach.NEVER_SENT)]
+
+
+def test_what_others_have_sent_is_theirs_to_judge_and_what_nobody_has_sent_is_told() -> None:
+    ours, theirs, nobodys = (ids_of(sender)[0] for sender in (1, 2, 3))
+    ledger = [Entry(each, Event.STARTED, 1) for each in (ours, ours + 1, theirs, theirs, nobodys)]
+    log = [Sent(request=ours, at=0.0, outcome=Outcome.ANSWERED, status=200)]
+    verdict = judge(log, ledger, others={2})
+    assert {(each.request, each.breach) for each in verdict.violations} == {
+        (ours + 1, Breach.NEVER_SENT),
+        (nobodys, Breach.NEVER_SENT),
+    }
+    assert verdict.unended == (ours, ours + 1, nobodys)
 
 
 def test_what_was_begun_and_never_ended_is_told() -> None:
@@ -145,8 +161,21 @@ def test_what_was_begun_and_never_ended_is_told() -> None:
 
 
 def test_nothing_is_shown_by_no_request() -> None:
-    with pytest.raises(AssertionError, match="nothing was shown"):
+    with pytest.raises(AssertionError, match=r"nothing was shown \(none was begun\)"):
         judge([], []).assert_kept()
+
+
+def test_nothing_is_shown_where_nobody_is_reached(ledger: Folder) -> None:
+    # Bound, and nobody listens: whoever connects is refused.
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{bound.getsockname()[1]}"
+        with Canary(url, ledger=ledger, rate=100) as canary:
+            canary.wait_for(5)
+            verdict = canary.check()
+    assert set(verdict.outcomes) == {Outcome.UNREACHED}
+    with pytest.raises(AssertionError, match=r"nothing was shown \(\d+ × UNREACHED\)"):
+        verdict.assert_kept()
 
 
 # --- the judge, with servers that break the promise
@@ -284,7 +313,39 @@ def test_a_canary_catches_a_server_that(answer: Answering, breaches: set[Breach]
         assert len(verdict.violations) >= 6
 
 
+def begins_another(ledger: Ledger, request: int) -> bytes:
+    # The id of a sender that nobody knows.
+    ledger.note(request + (1 << 24), Event.STARTED)
+    return keeps(ledger, request)
+
+
+def test_two_canaries_of_one_ledger_judge_their_own_and_both_tell_what_nobody_has_sent(
+    ledger: Folder,
+) -> None:
+    for answer, breaches in ((keeps, set()), (begins_another, {Breach.NEVER_SENT})):
+        with (
+            behaving(answer, ledger) as url,
+            Canary(url, ledger=ledger, rate=50) as first,
+            Canary(url, ledger=ledger, rate=50) as second,
+        ):
+            first.wait_for(6)
+            second.wait_for(6)
+            # The second goes on meanwhile.
+            for canary in (first, second):
+                verdict = canary.check()
+                assert {violation.breach for violation in verdict.violations} == breaches
+
+
 # --- the promise of Bridgehead
+
+
+def test_two_canaries_watch_one_server(serve_app: ServeApp, canary: MakeCanary, ledger: Folder) -> None:
+    server = serve_app(TARGET, env=ledger.env)
+    first, second = canary(server), canary(server)
+    for each in (first, second):
+        each.wait_for(5)
+    first.check().assert_kept()
+    second.check().assert_kept()
 
 
 def test_a_server_that_is_stopped_keeps_the_promise(

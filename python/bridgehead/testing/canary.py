@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 from bridgehead.testing.asking import Connection, Reply, ask
 from bridgehead.testing.canary_app import body_of
 from bridgehead.testing.clients import Target, in_the_clear
-from bridgehead.testing.ledger import read_ledger
+from bridgehead.testing.ledger import enrol, ids_of, read_ledger, senders
 from bridgehead.testing.promise import Outcome, Sent, Verdict, judge
 
 RATE = 20.0
@@ -52,7 +52,9 @@ class Canary:
         self._ledger, self._rate, self._patience, self._due = Path(ledger), rate, patience, due
         self._file = None if log is None else Path(log)
         # Ids of two canaries, and of two runs, are not the same.
-        self._ids = itertools.count(int.from_bytes(os.urandom(5), "big") << 20)
+        self._sender = int.from_bytes(os.urandom(5), "big")
+        enrol(self._ledger, self._sender)
+        self._ids = iter(ids_of(self._sender))
         self.log: list[Sent] = []
         self.is_checked = False
         self._kept: list[Connection] = []
@@ -76,10 +78,11 @@ class Canary:
         assert not self._thread.is_alive(), "the canary did not end"
 
     def check(self) -> Verdict:
-        """End it, and compare with the ledger."""
+        """End it, and compare with the ledger. What other canaries have sent is theirs to judge."""
         self.stop()
         self.is_checked = True
-        return judge(self.log, read_ledger(self._ledger))
+        others = senders(self._ledger) - {self._sender}
+        return judge(self.log, read_ledger(self._ledger), others=others)
 
     def __enter__(self) -> Self:
         return self

@@ -4,7 +4,8 @@ Not a log for people, and no judge (`promise.py`): records of 16 bytes in memory
 what was noted before a process died is there afterwards. Only a crash of the machine loses it.
 
 A ledger is a folder, and each process has a file of its own in it: a server's old and new processes, and
-all of its workers, write without asking each other.
+all of its workers, write without asking each other. Whoever sends requests enrols there: ids of one sender
+have their upper bits in common, so that several canaries of one ledger each judge their own.
 
 Invariant: a record is whole or not there. Its event is written last, and a record without one is none.
 """
@@ -28,6 +29,8 @@ VARIABLE = "CANARY_LEDGER"
 _RECORD = struct.Struct("<QI")
 _SIZE = 16
 _EVENT = 12
+# The lower bits of an id are for its sender to count; the upper ones say who that is.
+_COUNTED = 24
 # 16 MiB, of which the disk has what was written.
 CAPACITY = 2**20
 
@@ -104,6 +107,28 @@ class Folder:
 
     def __fspath__(self) -> str:
         return str(self.path)
+
+
+def sender_of(request: int) -> int:
+    """Whose id that is."""
+    return request >> _COUNTED
+
+
+def ids_of(sender: int) -> range:
+    """All that this sender may give."""
+    return range(sender << _COUNTED, (sender + 1) << _COUNTED)
+
+
+def enrol(folder: str | os.PathLike[str], sender: int) -> None:
+    """Say that requests of this sender are judged by itself. To be said before the first is sent."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{sender}.sender").touch()
+
+
+def senders(folder: str | os.PathLike[str]) -> set[int]:
+    """Who has enrolled."""
+    return {int(file.stem) for file in Path(folder).glob("*.sender")}
 
 
 def _new_file(folder: Path, process: int) -> BinaryIO:

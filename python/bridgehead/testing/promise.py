@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
-from bridgehead.testing.ledger import Entry, Event
+from bridgehead.testing.ledger import Entry, Event, sender_of
 
 
 class Outcome(Enum):
@@ -74,6 +74,7 @@ class Verdict:
     """What a comparison came to."""
 
     sent: int
+    fully_sent: int  # of those; the promise is about no others
     outcomes: dict[Outcome, int]
     violations: tuple[Violation, ...]
     unended: tuple[int, ...]  # begun, and neither finished nor cancelled nor failed: killed, or still running
@@ -81,13 +82,19 @@ class Verdict:
     def assert_kept(self, *, excused: Collection[Breach] = ()) -> None:
         """Fail if the promise was broken; `excused` is what a kill makes unavoidable."""
         left = [str(each) for each in self.violations if each.breach not in excused]
-        assert self.sent, "no request was sent, so nothing was shown"
         assert not left, f"{len(left)} of {self.sent} requests:\n" + "\n".join(left[:50])
+        came = ", ".join(f"{number} × {outcome.name}" for outcome, number in self.outcomes.items())
+        assert self.fully_sent, (
+            f"no request was fully sent, so nothing was shown ({came or 'none was begun'})"
+        )
 
 
-def judge(log: Iterable[Sent], ledger: Iterable[Entry]) -> Verdict:
-    """Compare what the client has seen with what the application has noted."""
-    log, ledger = list(log), list(ledger)
+def judge(log: Iterable[Sent], ledger: Iterable[Entry], *, others: Collection[int] = ()) -> Verdict:
+    """Compare what the client has seen with what the application has noted.
+
+    `others` are senders (`ledger.py`) who judge their own requests.
+    """
+    log, ledger = list(log), [entry for entry in ledger if sender_of(entry.request) not in others]
     starts = Counter(entry.request for entry in ledger if entry.event is Event.STARTED)
     ended = {entry.request for entry in ledger if entry.event is not Event.STARTED}
     known = {sent.request: sent for sent in log}
@@ -101,6 +108,7 @@ def judge(log: Iterable[Sent], ledger: Iterable[Entry]) -> Verdict:
             violations.append(Violation(request, Breach.NEVER_SENT, None))
     return Verdict(
         sent=len(log),
+        fully_sent=sum(sent.fully_sent for sent in log),
         outcomes=dict(Counter(sent.outcome for sent in log)),
         violations=tuple(violations),
         unended=tuple(request for request in starts if request not in ended),
