@@ -54,6 +54,18 @@ def test_a_server_is_served_from_words_and_from_an_application(project: pytest.P
             assert str(server.port) in server.url
             assert '"GET /there HTTP/1.1" 200' in server.logs.wait_for("/there")
 
+        def test_words_on_a_thread(serve_app):
+            server = serve_app("greeting:app", where="thread", access_log=True)
+            assert server.client.get("/there").text == "hello"
+            assert '"GET /there HTTP/1.1" 200' in server.logs.wait_for("/there")
+
+        def test_no_access_lines_unless_asked_for(serve_app):
+            server = serve_app("greeting:app", where="thread")
+            assert server.client.get("/there").text == "hello"
+            server.stop()
+            assert "Shutting down" in server.logs
+            assert "/there" not in server.logs
+
         def test_application(serve_app):
             assert serve_app(greeting.app).client.get("/").text == "hello"
 
@@ -68,7 +80,7 @@ def test_a_server_is_served_from_words_and_from_an_application(project: pytest.P
             load(server, "/", requests=10, connections=1).assert_slo(errors=0)
         """
     )
-    run(project).assert_outcomes(passed=4)
+    run(project).assert_outcomes(passed=6)
 
 
 def test_a_server_of_tls_is_reached_as_any_other(project: pytest.Pytester) -> None:
@@ -202,6 +214,58 @@ def test_a_server_that_does_not_end_well_fails_its_test(project: pytest.Pytester
     result.assert_outcomes(passed=4, errors=2)
     result.stdout.fnmatch_lines(["*the server said 'Traceback*", "*RuntimeError: not today*"])
     result.stdout.fnmatch_lines(["*ended by SIGKILL, and nobody called kill()*"])
+
+
+def test_a_server_whose_application_does_not_end_in_time_fails_its_test(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        hanging="""
+        import asyncio
+        from greeting import app as greet
+
+        async def app(scope, receive, send):
+            if scope["type"] != "lifespan":
+                return await greet(scope, receive, send)
+            await receive()
+            await send({"type": "lifespan.startup.complete"})
+            await receive()
+            await asyncio.sleep(3600)
+        """,
+        test_it="""
+        import pytest
+
+        QUICK = {"timeout_lifespan_shutdown": 0.1}
+
+        @pytest.mark.parametrize("where", ["process", "thread"])
+        @pytest.mark.parametrize("log_format", ["text", "json"])
+        def test_told(serve_app, where, log_format):
+            server = serve_app("hanging:app", where=where, log_format=log_format, **QUICK)
+            assert server.client.get("/").text == "hello"
+
+        @pytest.mark.parametrize("where", ["process", "thread"])
+        def test_allowed(serve_app, where):
+            allow = ["Application shutdown took longer"]
+            server = serve_app("hanging:app", where=where, allow=allow, **QUICK)
+            assert server.client.get("/").text == "hello"
+        """,
+    )
+    result = run(project)
+    result.assert_outcomes(passed=6, errors=4)
+    result.stdout.fnmatch_lines(["*the server said 'ERROR: *Application shutdown took longer*allow=*"])
+
+
+def test_an_error_before_the_stop_is_the_tests_own_affair() -> None:
+    logs = Logs()
+    logs.add("ERROR:    Worker [1] died.")
+    assert logs.complaints() == []
+    logs.stops()
+    # One that a pipe has kept.
+    logs.add("ERROR:    Worker [2] died.")
+    logs.add("INFO:     Shutting down")
+    assert logs.complaints() == []
+    logs.add("\x1b[31mERROR\x1b[0m:    Application shutdown failed.")
+    logs.add("ERROR:root:a logger's own form")
+    assert logs.complaints() == ["ERROR:    Application shutdown failed."]
+    assert logs.complaints(("shutdown failed",)) == []
 
 
 def test_a_server_that_cannot_start_says_why(project: pytest.Pytester) -> None:

@@ -18,7 +18,6 @@ from typing import IO, Any
 from bridgehead.testing.flags import flags_of
 from bridgehead.testing.served import STARTUP_SECONDS, STOP_SECONDS, Served
 
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 # Without the advice for who sits at a terminal.
 _RUNNING = re.compile(r" running on (.+?)(?: \(Press.*)?$")
 # A developer's own settings are not the test's.
@@ -77,6 +76,7 @@ class ServerProcess(Served):
         """SIGTERM, exit code 0 in time, and nothing to complain of; one that `kill()` has ended is over."""
         if self._is_killed:
             return
+        self.logs.stops()
         self.process.terminate()
         try:
             code = self.process.wait(STOP_SECONDS)
@@ -110,7 +110,7 @@ class ServerProcess(Served):
 
     def _read(self, stream: IO[bytes]) -> None:
         for line in stream:
-            self.logs.add(_COLOUR.sub("", line.decode("utf-8", "backslashreplace")).rstrip("\n"))
+            self.logs.add(line.decode("utf-8", "backslashreplace").rstrip("\n"))
 
     def _end_logs(self) -> None:
         self._join()

@@ -16,7 +16,7 @@ from typing import Any
 from bridgehead.testing.logs import Logs
 from bridgehead.testing.served import STARTUP_SECONDS, STOP_SECONDS, Served
 
-_LOGGER = "bridgehead"
+_SERVER, _ACCESS = "bridgehead", "bridgehead.access"
 _LOOKS = 0.005
 
 
@@ -33,6 +33,7 @@ class ServerThread(Served):
 
     def stop(self) -> None:
         """End it, wait for its thread, and assert that nothing went wrong."""
+        self.logs.stops()
         self.server.should_exit = True
         self._thread.join(STOP_SECONDS)
         assert not self._thread.is_alive(), f"still running after {STOP_SECONDS:g} s; it said:\n{self.logs}"
@@ -43,8 +44,10 @@ class ServerThread(Served):
         from bridgehead import Config, Server
 
         self.server = Server(Config(self._app, **self._options))
-        # Afterwards: making a configuration sets up the loggers.
-        logging.getLogger(_LOGGER).addHandler(self._hearing)
+        # Afterwards: making a configuration sets up the loggers. Access lines are records only where somebody
+        # listens; otherwise Rust writes them to the descriptor of stdout.
+        for name in (_SERVER, _ACCESS) if self.server.config.access_log else (_SERVER,):
+            logging.getLogger(name).addHandler(self._hearing)
         self._thread.start()
         deadline = time.monotonic() + STARTUP_SECONDS
         while not self.server.started:
@@ -71,19 +74,22 @@ class ServerThread(Served):
             self.server.should_exit = True
             self.server.force_exit = True
             self._thread.join(STOP_SECONDS)
-        logging.getLogger(_LOGGER).removeHandler(self._hearing)
+        for name in (_SERVER, _ACCESS):
+            logging.getLogger(name).removeHandler(self._hearing)
         self.logs.end()
 
 
 class _Hearing(logging.Handler):
-    """Lines of the server's loggers. Access lines are not among them: those are written without Python."""
+    """Lines of the server's loggers."""
 
     def __init__(self, logs: Logs) -> None:
         super().__init__()
         self._logs = logs
 
     def emit(self, record: logging.LogRecord) -> None:
-        lines = f"{record.levelname}: {record.getMessage()}".splitlines()
+        line = getattr(record, "access_line", None)
+        said = line if isinstance(line, str) else f"{record.levelname}: {record.getMessage()}"
+        lines = said.splitlines()
         if record.exc_info:
             lines += "".join(traceback.format_exception(*record.exc_info)).splitlines()
         for line in lines:

@@ -5,6 +5,7 @@ Not where lines come from: a pipe of a process, or the loggers of this one.
 Invariant: a wait for a line ends with the line, with the server, or at its deadline, and says what had come.
 """
 
+import re
 import threading
 import time
 from collections import deque
@@ -15,6 +16,10 @@ T = TypeVar("T")
 
 # What the log of a server that ended well does not have.
 COMPLAINTS = ("Traceback", "panicked", "Task was destroyed", "was never awaited", "Fatal Python error")
+# Nor one of these while it stops: as text, or as JSON.
+_ERROR = re.compile(r'(?:ERROR|CRITICAL): |\{"time":"[^"]*","level":"(?:ERROR|CRITICAL)"')
+_STOPS = "Shutting down"
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 # Lines; of a server that says more, the last.
 KEPT = 100_000
 
@@ -27,6 +32,9 @@ class Logs:
         self._changed = threading.Condition()
         self._lines: deque[str] = deque(maxlen=KEPT)
         self._ended = False
+        self._added = 0
+        # How many there were when it was told to stop.
+        self._before_stop: int | None = None
 
     @property
     def text(self) -> str:
@@ -73,12 +81,31 @@ class Logs:
     def complaints(self, allow: tuple[str, ...] = ()) -> list[str]:
         """Lines that say that something went wrong, but for those with a text of `allow`."""
         said = [line for line in self if any(complaint in line for complaint in COMPLAINTS)]
+        said += [line for line in self._of_stop() if _ERROR.match(line) and line not in said]
         return [line for line in said if not any(each in line for each in allow)]
 
-    def add(self, line: str) -> None:
-        """One more line."""
+    def stops(self) -> None:
+        """The server is told to stop now."""
         with self._changed:
-            self._lines.append(line)
+            if self._before_stop is None:
+                self._before_stop = self._added
+
+    def _of_stop(self) -> list[str]:
+        """What it said of its stop."""
+        with self._changed:
+            if self._before_stop is None:
+                return []
+            first = max(0, self._before_stop - (self._added - len(self._lines)))
+            lines = list(self._lines)[first:]
+        # Lines from before may arrive late.
+        began = next((at for at, line in enumerate(lines) if _STOPS in line), 0)
+        return lines[began:]
+
+    def add(self, line: str) -> None:
+        """One more line, without its colours."""
+        with self._changed:
+            self._lines.append(_COLOUR.sub("", line))
+            self._added += 1
             self._changed.notify_all()
 
     def end(self) -> None:
