@@ -70,7 +70,10 @@ def test_a_time_may_have_a_fraction_and_may_be_zero(value: Any, expected: float)
 
 @pytest.mark.parametrize(
     ("written", "expected"),
-    [("500ms", 0.5), ("7ms", 0.007), ("30s", 30.0), ("1.5m", 90.0), ("2 h", 7200.0), (" 9 ", 9.0)],
+    [
+        *(("500us", 0.0005), ("7 \u00b5s", 7e-6), ("7\u03bcs", 7e-6), ("500ms", 0.5), ("7ms", 0.007)),
+        *(("30s", 30.0), ("1.5m", 90.0), ("2 h", 7200.0), (" 9 ", 9.0)),
+    ],
 )
 @pytest.mark.parametrize("name", [o.name for o in OPTIONS if o.name.startswith("timeout_")])
 def test_a_time_may_have_a_unit(name: str, written: Any, expected: float) -> None:

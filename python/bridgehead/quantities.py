@@ -18,7 +18,14 @@ LONGEST_SECONDS = 1e8  # three years; far below where adding it to a clock overf
 LARGEST_SIZE = 2**62  # twice that is still a size for Rust
 
 # The longer word first, since `ms` ends with `s`. Thousandths are divided, for 0.007 is not 7 * 0.001.
-_TIMES = {"ms": (1, 1000), "s": (1, 1), "m": (60, 1), "h": (3600, 1)}
+# Reports write `µs`: the micro sign, which keyboards have; the Greek letter looks the same.
+_TIMES = {
+    **dict.fromkeys(("us", "\u00b5s", "\u03bcs"), (1, 1_000_000)),
+    "ms": (1, 1000),
+    "s": (1, 1),
+    "m": (60, 1),
+    "h": (3600, 1),
+}
 # As in nginx and in systemd, a k is 1024: what these count is memory.
 _SIZES = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 _SIZE = re.compile(r"(?P<digits>[0-9]+) ?(?P<unit>|[kKmMgG])(?:(?<=[kKmMgG])iB)?")
