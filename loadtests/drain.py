@@ -6,7 +6,8 @@ is told to end by SIGTERM, so whoever connects is answered throughout.
 Not a test of a supervisor: it shows what one server does to its requests when it ends.
 
 Invariant: exit code 0 only if the promise of `bridgehead.testing` was kept, nobody was refused a
-connection, and every server ended well.
+connection, every server ended well, and the ledger has as many starts of the load as there were answers: a
+request that was closed without one had not begun.
 """
 
 import argparse
@@ -15,13 +16,27 @@ import socket
 import sys
 import tempfile
 import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 from bridgehead.load import LoadOptions, Running, plan_of
-from bridgehead.testing import Canary, Folder, Outcome, Report, ServerProcess, Verdict
+from bridgehead.testing import (
+    Canary,
+    Entry,
+    Event,
+    Folder,
+    Outcome,
+    Report,
+    ServerProcess,
+    Verdict,
+)
+from bridgehead.testing.ledger import enrol, ids_of, sender_of
 
 FOLDER = Path(__file__).resolve().parent
+# The load's ids are its requests' numbers.
+LOAD = 0
 CANARIES = ("/canary", "/canary?wait=0.05", "/canary?wait=0.01&pieces=4", "/canary?wait=0.5")
 
 
@@ -34,8 +49,10 @@ def main() -> None:
     parser.add_argument("option", nargs="*", help="of the server: runtime=fused loop=uvloop")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        report, verdict = run(options, Folder(Path(folder) / "ledger"))
-    sys.exit(tell(report, verdict))
+        ledger = Folder(Path(folder) / "ledger")
+        report, verdict = run(options, ledger)
+        wrong = list(wrong_of_load(report, ledger.entries()))
+    sys.exit(tell(report, verdict, wrong))
 
 
 def run(options: argparse.Namespace, ledger: Folder) -> tuple[Report, Verdict]:
@@ -46,7 +63,16 @@ def run(options: argparse.Namespace, ledger: Folder) -> tuple[Report, Verdict]:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         # Each has a descriptor of its own, for whoever is given one closes it.
         server = start(listener, ledger, told)
-        plan = plan_of(LoadOptions(url=f"{url}/items", rate=options.rate, connections=50, duration=3600.0))
+        enrol(ledger, LOAD)
+        plan = plan_of(
+            LoadOptions(
+                url=f"{url}/items",
+                headers=(("x-canary", "{n}"),),
+                rate=options.rate,
+                connections=50,
+                requests=len(ids_of(LOAD)),
+            )
+        )
         loading = held.enter_context(Running(plan))
         canary = held.enter_context(Canary(url, CANARIES, ledger=ledger, rate=options.canary_rate))
         for number in range(options.restarts):
@@ -75,7 +101,26 @@ def start(listener: socket.socket, ledger: Folder, told: dict[str, str]) -> Serv
         os.close(descriptor)
 
 
-def tell(report: Report, verdict: Verdict) -> bool:
+def wrong_of_load(report: Report, ledger: Iterable[Entry]) -> Iterator[str]:
+    """What became of the load and may not, by the ledger."""
+    ours = [entry for entry in ledger if sender_of(entry.request) == LOAD]
+    begun = Counter(entry.request for entry in ours if entry.event is Event.STARTED)
+    ended = {entry.request for entry in ours if entry.event is not Event.STARTED}
+    answered = report.requests - report.errors
+    # A connection that was kept may be closed as a request is on its way: nothing has begun then.
+    closed = report.errors_by_kind.get("closed", 0) + report.errors_by_kind.get("reset", 0)
+    if report.errors > closed:
+        yield f"{report.errors - closed} requests of the load had neither an answer nor a close"
+    # What was under way when the load ended had been begun, or had not.
+    if not answered <= len(begun) <= answered + report.unfinished:
+        yield f"{len(begun)} requests of the load were begun, {answered} answered, {closed} closed"
+    if twice := [request for request, count in begun.items() if count > 1]:
+        yield f"{len(twice)} requests of the load ran twice, as {twice[0]} did"
+    if unended := begun.keys() - ended:
+        yield f"{len(unended)} requests of the load never ended"
+
+
+def tell(report: Report, verdict: Verdict, wrong: list[str]) -> bool:
     """Print what came; whether anything was wrong."""
     outcomes = ", ".join(f"{number} × {outcome.value}" for outcome, number in verdict.outcomes.items())
     print(f"canary: {verdict.sent} requests: {outcomes}")
@@ -83,12 +128,12 @@ def tell(report: Report, verdict: Verdict) -> bool:
     print(f"load: {report.requests} requests, {report.errors} without an answer ({kinds or 'none'})")
     for each in verdict.violations:
         print(f"broken: {each}")
+    for sentence in wrong:
+        print(f"broken: {sentence}")
     if verdict.unended:
         print(f"begun and never ended: {len(verdict.unended)}")
     refused = verdict.outcomes.get(Outcome.UNREACHED, 0)
-    # A connection that was kept may be closed as a request is on its way: nothing has begun then.
-    lost = report.errors - report.errors_by_kind.get("closed", 0) - report.errors_by_kind.get("reset", 0)
-    is_bad = bool(verdict.violations or verdict.unended or refused or lost)
+    is_bad = bool(verdict.violations or verdict.unended or refused or wrong)
     print("broken" if is_bad else "kept: nothing was lost, run twice, or cut")
     return is_bad
 

@@ -13,10 +13,14 @@ from pathlib import Path
 
 import pytest
 
+from types import SimpleNamespace
+from typing import Any
 from bridgehead.pytest_plugin import Load, ServeApp
 
 LOADTESTS = Path(__file__).resolve().parent.parent.parent / "loadtests"
 SCENARIOS = sorted((LOADTESTS / "scenarios").glob("*.toml"))
+from bridgehead.testing import Entry, Event
+from bridgehead.testing.ledger import ids_of
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
@@ -41,6 +45,43 @@ def test_restarts_under_load_lose_nothing() -> None:
 def test_a_soak_looks_at_the_server_after_each_slice() -> None:
     done = run("soak.py", "--minutes", "0.1", "--slice", "1", "--rate", "100")
     rows = [line for line in done.stdout.splitlines() if line.startswith("| 0.")]
+@pytest.mark.parametrize(
+    ("answered", "kinds", "unfinished", "starts", "ends", "told"),
+    [
+        (5, {}, 0, 5, 5, []),
+        (5, {"closed": 2, "reset": 1}, 0, 5, 5, []),
+        (5, {"closed": 2}, 0, 6, 6, ["6 requests of the load were begun, 5 answered, 2 closed"]),
+        (5, {"reset": 1}, 1, 6, 6, []),  # the one that the load gave up
+        (5, {}, 0, 4, 4, ["4 requests of the load were begun, 5 answered, 0 closed"]),
+        (5, {"timeout": 1}, 0, 5, 5, ["1 requests of the load had neither an answer nor a close"]),
+        (5, {}, 0, 5, 4, ["1 requests of the load never ended"]),
+    ],
+)
+def test_what_became_of_a_load_under_restarts_is_judged_by_the_ledger(
+    answered: int,
+    kinds: dict[str, int],
+    unfinished: int,
+    starts: int,
+    ends: int,
+    told: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(LOADTESTS)
+    judge = importlib.import_module("drain").wrong_of_load
+    report = SimpleNamespace(
+        requests=answered + sum(kinds.values()),
+        errors=sum(kinds.values()),
+        errors_by_kind=kinds,
+        unfinished=unfinished,
+    )
+    ledger = [Entry(number, Event.STARTED, 1) for number in range(starts)]
+    ledger += [Entry(number, Event.FINISHED, 1) for number in range(ends)]
+    others = [Entry(ids_of(7)[0], Event.STARTED, 1)]
+    assert list(judge(report, ledger + others)) == told
+    again = [Entry(0, Event.STARTED, 2)]
+    assert "1 requests of the load ran twice, as 0 did" in list(judge(report, ledger + again))
+
+
     assert len(rows) >= 2, done.stdout + done.stderr
     assert all(row.endswith("| 0 |") for row in rows), done.stdout
 
