@@ -42,7 +42,11 @@ COMMANDS: dict[str, list[str]] = {
     "bridgehead again": OURS,
     "uvicorn": [*UVICORN, "--http=httptools"],
     "uvicorn zttp": [*UVICORN, "--http=zttp"],
-    "granian": ["-m", "granian", "{app}", "--port={port}", "--log-level=warning", "--interface=asgi"],
+    # Its bound for requests counts connections, and is 1024 unless told: the rest would wait outside.
+    "granian": [
+        *("-m", "granian", "{app}", "--port={port}", "--log-level=warning", "--interface=asgi"),
+        "--backpressure=4096",
+    ],
     "hypercorn": [
         *("-m", "hypercorn"),
         "--bind=127.0.0.1:{port}",
