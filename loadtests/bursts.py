@@ -15,7 +15,7 @@ def ask(server: Server, workload: Workload, core: int, seconds: int, found: Meas
     """One burst, and what it cost; what is wrong is noted, and ends the measurement of this server."""
     path = path_of(server.name, workload)
     assert path is not None
-    found.wrong = probe(server.port, path, workload)
+    found.wrong = probe(server.port, path, workload, core)
     if found.wrong:
         return None
     before = server.cpu()

@@ -16,11 +16,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from workloads import H2, H2C, HTTPS, SCHEMES, WS, Workload
+from workloads import H2, H2C, HTTP, HTTPS, SCHEMES, WS, Workload
 
 from bridgehead.load import load
 
 FOLDER = Path(__file__).resolve().parent
+# Answers by HTTP/2 that are compared before a burst.
+CHECKED = 4096
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0}
 _OURS = """
 import json, sys
@@ -48,8 +50,16 @@ class Load:
     wrong: str = ""
 
 
-def probe(port: int, path: str, workload: Workload) -> str:
-    """What is wrong with one answer; nothing, if it is right."""
+def probe(port: int, path: str, workload: Workload, core: int) -> str:
+    """What is wrong with one answer; nothing, if it is right.
+
+    h2load keeps no bodies, so many are compared here where the burst is h2load's, with as many at once.
+    """
+    if workload.client == "h2load" and workload.speaks == HTTP:
+        try:
+            return _wrk(url_of(port, path, workload), workload, core, 1, workload.due_at(path)).wrong
+        except RuntimeError as problem:
+            return " ".join(str(problem).split())
     if workload.speaks in (H2, H2C, WS):
         return _probe_by_ours(port, path, workload)
     if workload.speaks == HTTPS:
@@ -74,15 +84,17 @@ def probe(port: int, path: str, workload: Workload) -> str:
 
 
 def _probe_by_ours(port: int, path: str, workload: Workload) -> str:
-    """What is wrong with one answer by HTTP/2, or one message."""
+    """What is wrong with one message, or with one of many answers by HTTP/2."""
     due = workload.due_at(path).decode()
-    asked: dict[str, Any] = {"body": due} if workload.speaks == WS else {"http": "2", "expect_status": [200]}
+    asked: dict[str, Any] = {"body": due, "requests": 1, "connections": 1}
     if workload.speaks != WS:
-        asked["expect_body"] = due
-    report = load(url_of(port, path, workload), requests=1, connections=1, **asked)
+        many = {"requests": CHECKED, "connections": workload.connections, "streams": workload.at_once}
+        asked = {"http": "2", "expect_status": [200], "expect_body": due, **many}
+    report = load(url_of(port, path, workload), **asked)
     if report.errors:
-        return ", ".join(report.first_errors.values())
-    return "" if report.bytes == len(due) else f"{report.bytes} bytes, not the {len(due)} that are due"
+        return f"{report.errors} of {report.requests}: {', '.join(report.first_errors.values())}"
+    whole = report.requests * len(due)
+    return "" if report.bytes == whole else f"{report.bytes} bytes, not the {whole} that are due"
 
 
 def url_of(port: int, path: str, workload: Workload) -> str:
@@ -111,7 +123,11 @@ def _wrk(url: str, workload: Workload, core: int, seconds: int, due: bytes) -> L
         files = [Path(folder) / "due", Path(folder) / "body"]
         for file, content in zip(files, (due, workload.body), strict=True):
             file.write_bytes(content)
-        given = [files[0], *([workload.content_type, files[1]] if workload.body else [])]
+        given = [
+            files[0],
+            str(workload.at_once),
+            *([workload.content_type, files[1]] if workload.body else []),
+        ]
         said = _run(core, *command, "-s", FOLDER / "exact.lua", url, "--", *given)
     count = re.search(r"(\d+) requests in", said)
     rate = re.search(r"Requests/sec:\s*([\d.]+)", said)
@@ -134,17 +150,25 @@ def _percentile(said: str, which: str) -> float | None:
 def _h2load(url: str, workload: Workload, core: int, seconds: int, due: bytes) -> Load:
     command = ["h2load", f"--duration={seconds}", f"-c{workload.connections}", f"-m{workload.at_once}", "-t1"]
     version = [] if workload.speaks in (H2, H2C) else ["--h1"]
-    said = _run(core, *command, *version, url)
+    with TemporaryDirectory() as folder:
+        log = Path(folder) / "log"
+        said = _run(core, *command, *version, f"--log-file={log}", url)
+        # When it began, its status, and how long it took.
+        logged = [line.split("\t")[1:3] for line in log.read_text().splitlines()]
+    taken = sorted(int(time) / 1e6 for _, time in logged)
     rate = re.search(r"finished in [^,]+, ([\d.]+) req/s", said)
     counts = re.search(r"(\d+) done, (\d+) succeeded", said)
     assert rate is not None, said
     assert counts is not None, said
     wrong = wrong_of_h2load(said, workload, due)
-    return Load(answers=int(counts[2]), rate=float(rate[1]), p50=None, p99=None, wrong=wrong)
+    if others := {status for status, _ in logged} - {"200"}:
+        wrong = wrong or f"statuses {', '.join(sorted(others))}"
+    p50, p99 = (taken[int(len(taken) * part)] if taken else None for part in (0.5, 0.99))
+    return Load(answers=int(counts[2]), rate=float(rate[1]), p50=p50, p99=p99, wrong=wrong)
 
 
 def wrong_of_h2load(said: str, workload: Workload, due: bytes) -> str:
-    """It compares nothing itself, but counts statuses of each hundred and bytes of bodies."""
+    """It compares nothing itself (`probe` does), but counts statuses of each hundred and bytes of bodies."""
     counts = re.search(r"(\d+) done, (\d+) succeeded", said)
     statuses = re.search(r"status codes: (\d+) 2xx, (\d+) 3xx, (\d+) 4xx, (\d+) 5xx", said)
     data = re.search(r"\((\d+)\) data", said)

@@ -2,6 +2,7 @@
 
 Not a verdict: README.md beside this file says what the figures show and what they do not.
 Invariant: only one server runs at a time, each is measured in every round, and all are ended.
+The exit code is 0 only if Bridgehead answered rightly wherever it was asked.
 """
 
 import argparse
@@ -58,6 +59,8 @@ def main() -> None:
         extras = special.all_tables(names, cores, options.rounds) if options.special else ""
     print(keep(options.output, rows, extras))
     print(f"Noise after: {noise(cores[0])}; load average {os.getloadavg()[0]:.1f}.")
+    if wrong := results.failures(rows):
+        sys.exit("\n".join(["Bridgehead itself was refused:", *wrong]))
 
 
 def keep(file: str | None, rows: list[Row], extras: str = "") -> str:

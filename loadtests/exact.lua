@@ -1,4 +1,5 @@
--- Compares each answer to the byte: `wrk … -s exact.lua URL -- DUE [CONTENT-TYPE BODY]`; DUE and BODY are files.
+-- Compares each answer to the byte: `wrk … -s exact.lua URL -- DUE AT-ONCE [CONTENT-TYPE BODY]`; DUE and BODY are
+-- files. AT-ONCE requests are sent in one piece, and the next ones when all of them are answered.
 local threads = {}
 
 local function read(name)
@@ -14,10 +15,15 @@ end
 
 function init(args)
    wrong, first, due = 0, "", read(args[1])
-   if args[2] then
+   if args[3] then
       wrk.method = "POST"
-      wrk.headers["Content-Type"] = args[2]
-      wrk.body = read(args[3])
+      wrk.headers["Content-Type"] = args[3]
+      wrk.body = read(args[4])
+   end
+   local at_once = tonumber(args[2])
+   if at_once > 1 then
+      local piece = string.rep(wrk.format(), at_once)
+      request = function() return piece end
    end
 end
 

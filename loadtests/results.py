@@ -67,6 +67,14 @@ class Row:
         """Those that have figures."""
         return {name: each for name, each in self.servers.items() if each.bursts and not each.wrong}
 
+    def refused(self) -> dict[str, str]:
+        """Those that have none, and why."""
+        return {
+            name: each.wrong or "not measured"
+            for name, each in self.servers.items()
+            if each.wrong or not each.bursts
+        }
+
     @property
     def limit(self) -> float | None:
         """What hyper and the Python call come to."""
@@ -89,12 +97,24 @@ def summary(rows: Iterable[Row]) -> str:
     ours = ("workload", "Bridgehead, µs", "again")
     others = ("best peer, µs", "/ peer", "cores of both", "limit, µs", "/ limit", "p99 / peer")
     lines = [f"| {' | '.join([*ours, *others])} |", "|---|---|---|---|---|---|---|---|---|"]
-    lines += [_summed(row) for row in rows if OURS in row.good()]
+    lines += [_summed(row) for row in rows if OURS in row.servers]
     return "\n".join([*lines, ""])
+
+
+def failures(rows: Iterable[Row]) -> list[str]:
+    """Where Bridgehead itself has no figure: a table of the others is no result then."""
+    return [
+        f"{row.workload.name}: {name}: {why}"
+        for row in rows
+        for name, why in row.refused().items()
+        if name.startswith(OURS)
+    ]
 
 
 def _summed(row: Row) -> str:
     good = row.good()
+    if why := row.refused().get(OURS):
+        return f"| {row.workload.name} | **refused: {why}** | | | | | | | |"
     ours, control = good[OURS], good.get(CONTROL)
     peer = good[row.best_peer] if row.best_peer else None
     p99s = ours.late("p99"), peer.late("p99") if peer else None
@@ -121,11 +141,7 @@ def details(row: Row) -> str:
 
 
 def _lines(row: Row) -> Iterator[str]:
-    # Those without a figure last.
-    for name, each in sorted(row.servers.items(), key=lambda pair: bool(pair[1].wrong)):
-        if each.wrong or not each.bursts:
-            yield f"| {name} | refused: {each.wrong or 'not measured'} | | | | | | |"
-            continue
+    for name, each in row.good().items():
         costs = [burst.cpu for burst in each.bursts]
         cells = [
             name,
@@ -137,6 +153,8 @@ def _lines(row: Row) -> Iterator[str]:
             f"{each.memory:.0f}",
         ]
         yield f"| {' | '.join(cells)} |"
+    for name, why in row.refused().items():
+        yield f"| {name} | refused: {why} | | | | | | |"
     if row.call is not None:
         yield f"| {ALONE} | {row.call:.1f} | | | | | | |"
     if row.limit is not None:

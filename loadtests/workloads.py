@@ -26,7 +26,7 @@ class Workload:
     body: bytes = b""  # POST, if there is one
     content_type: str = "text/plain"
     client: str = "wrk"
-    at_once: int = 1  # requests of a connection, by h2load
+    at_once: int = 1  # requests of a connection: pipelined, or streams
     limit: str = "/"  # what hyper alone is asked for
     nginx: str | None = None  # what nginx is asked for, if it can
     concurrency: int = 1  # of the Python call alone

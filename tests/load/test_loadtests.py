@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import importlib
+import itertools
+import os
 import shutil
 import signal
 import subprocess
 import sys
 import tomllib
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from types import SimpleNamespace
-from typing import Any
 from bridgehead.pytest_plugin import Load, ServeApp
+from bridgehead.testing import Entry, Event
+from bridgehead.testing.ledger import ids_of
 
 LOADTESTS = Path(__file__).resolve().parent.parent.parent / "loadtests"
 SCENARIOS = sorted((LOADTESTS / "scenarios").glob("*.toml"))
-from bridgehead.testing import Entry, Event
-from bridgehead.testing.ledger import ids_of
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
@@ -42,9 +45,6 @@ def test_restarts_under_load_lose_nothing() -> None:
     assert done.stdout.endswith("kept: nothing was lost, run twice, or cut\n")
 
 
-def test_a_soak_looks_at_the_server_after_each_slice() -> None:
-    done = run("soak.py", "--minutes", "0.1", "--slice", "1", "--rate", "100")
-    rows = [line for line in done.stdout.splitlines() if line.startswith("| 0.")]
 @pytest.mark.parametrize(
     ("answered", "kinds", "unfinished", "starts", "ends", "told"),
     [
@@ -82,6 +82,9 @@ def test_what_became_of_a_load_under_restarts_is_judged_by_the_ledger(
     assert "1 requests of the load ran twice, as 0 did" in list(judge(report, ledger + again))
 
 
+def test_a_soak_looks_at_the_server_after_each_slice() -> None:
+    done = run("soak.py", "--minutes", "0.1", "--slice", "1", "--rate", "100")
+    rows = [line for line in done.stdout.splitlines() if line.startswith("| 0.")]
     assert len(rows) >= 2, done.stdout + done.stderr
     assert all(row.endswith("| 0 |") for row in rows), done.stdout
 
@@ -107,7 +110,7 @@ def test_a_soak_finds_what_grows() -> None:
 
 def test_the_yardstick_refuses_wrong_answers_and_finds_the_best_peer() -> None:
     program = (
-        "from results import Burst, Measured, Row, details, summary\n"
+        "from results import Burst, Measured, Row, details, failures, summary\n"
         "from workloads import WORKLOADS\n"
         "def of(cpu, wrong=''):\n"
         "    burst = Burst(cpu=cpu, rate=1e6 / cpu, p50=0.001, p99=0.002)\n"
@@ -115,7 +118,10 @@ def test_the_yardstick_refuses_wrong_answers_and_finds_the_best_peer() -> None:
         "row = Row(WORKLOADS[0], call=1.0)\n"
         "row.servers = {'bridgehead': of(10), 'bridgehead again': of(11), 'uvicorn': of(20),\n"
         "               'granian': of(16), 'liar': of(1, 'status 500'), 'hyper alone': of(7)}\n"
-        "print(summary([row])); print(details(row))\n"
+        "print(failures([row])); print(summary([row])); print(details(row))\n"
+        "row.servers['bridgehead'] = of(10, 'status 404')\n"
+        "row.servers['bridgehead again'].bursts.clear()\n"
+        "print(failures([row])); print(summary([row]))\n"
     )
     said = run("-c", program)
     assert (
@@ -124,6 +130,10 @@ def test_the_yardstick_refuses_wrong_answers_and_finds_the_best_peer() -> None:
     ), said
     assert "| liar | refused: status 500 |" in said.stdout
     assert "| limit: hyper and the call | 8.0 |" in said.stdout
+    assert said.stdout.startswith("[]\n")
+    assert "| hello, 1 connection | **refused: status 404** |" in said.stdout
+    refused = ["bridgehead: status 404", "bridgehead again: not measured"]
+    assert str([f"hello, 1 connection: {each}" for each in refused]) in said.stdout
 
 
 @pytest.mark.skipif(shutil.which("wrk") is None, reason="needs wrk")
@@ -162,6 +172,49 @@ def test_a_burst_of_wrong_answers_is_refused(client: str, answer: tuple[int, str
     assert refusal in wrong, done
     assert bool(wrong) == bool(refusal), done
     assert counted == "True" or refusal, done
+
+
+class Greeting:
+    """An application of one answer; every so many comes another of the same length."""
+
+    def __init__(self, every: int | None) -> None:
+        self.every = every
+        self.numbers = itertools.count(1)
+
+    async def __call__(self, scope: Any, _: object, send: Callable[..., Awaitable[None]]) -> None:
+        assert scope["type"] == "http"
+        body = b"olleh" if self.every and next(self.numbers) % self.every == 0 else b"hello"
+        headers = [(b"content-length", b"5")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+
+
+@pytest.mark.skipif(shutil.which("wrk") is None, reason="needs wrk")
+@pytest.mark.parametrize("row", ["16 pipelined", "HTTP/2 by TLS, 16 × 16", "HTTP/2 in the clear, 16 × 16"])
+def test_a_wrong_answer_in_twenty_ends_a_row_that_h2load_asks(
+    row: str, serve_app: ServeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(LOADTESTS)
+    probe = importlib.import_module("clients").probe
+    [workload] = [each for each in importlib.import_module("workloads").WORKLOADS if each.name == row]
+    core = min(os.sched_getaffinity(0))
+    assert workload.client == "h2load"
+    for every in (None, 20):
+        server = serve_app(Greeting(every), ssl_self_signed=workload.speaks == "h2")
+        assert bool(probe(server.port, "/", workload, core)) == bool(every)
+
+
+@pytest.mark.skipif(shutil.which("h2load") is None, reason="needs h2load")
+@pytest.mark.parametrize("row", ["16 pipelined", "HTTP/2 in the clear, 16 × 16"])
+def test_a_row_that_h2load_asks_has_latencies(
+    row: str, serve_app: ServeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(LOADTESTS)
+    burst = importlib.import_module("clients").burst
+    [workload] = [each for each in importlib.import_module("workloads").WORKLOADS if each.name == row]
+    came = burst(serve_app(Greeting(None)).port, "/", workload, min(os.sched_getaffinity(0)), 1)
+    assert came.wrong == ""
+    assert 0 < came.p50 <= came.p99 < 60
 
 
 @pytest.mark.parametrize(
@@ -215,9 +268,9 @@ def test_a_row_is_asked_by_what_it_is_named_for(spoken: str, monkeypatch: pytest
             continue
         with servers.started("bridgehead", workload.app, 0, spoken) as server:
             server.signal(signal.SIGCONT)
-            assert clients.probe(server.port, workload.path, workload) == ""
+            assert clients.probe(server.port, workload.path, workload, 0) == ""
             other = replace(workload, due=b"other")
-            assert spoken == "ws" or clients.probe(server.port, workload.path, other) != ""
+            assert spoken == "ws" or clients.probe(server.port, workload.path, other, 0) != ""
             if workload.client == "ours":
                 came = clients.burst(server.port, workload.path, workload, 0, 1)
                 assert came.answers > 0 == len(came.wrong)
