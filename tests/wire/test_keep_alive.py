@@ -236,3 +236,20 @@ def test_a_connection_ends_with_an_answer_once_it_has_had_its_requests_or_its_ti
             assert not client.ask("/hello").closes
             assert client.ask("/hello").closes
             client.assert_closed()
+
+
+@pytest.mark.runtimes
+@pytest.mark.skipif(UVICORN, reason="uvicorn has no such option")
+@pytest.mark.parametrize("idle", [0.9, 2.5])
+def test_a_connection_that_has_had_its_time_while_it_was_idle_ends_with_the_next_answer(
+    loop: str, idle: float
+) -> None:
+    """For longer than a second it sleeps."""
+    options = ["--loop", loop, "--connection-lifetime", f"{idle * 0.6:.3g}"]
+    with Server("wire_app:app", *options) as server, server.connect() as client:
+        answer = client.ask("/hello")
+        if not answer.closes:
+            assert not client.is_readable(idle)
+            answer = client.ask("/hello")
+        assert answer.closes
+        client.assert_closed()

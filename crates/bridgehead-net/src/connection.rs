@@ -65,6 +65,8 @@ enum Event {
     Closing,
     /// Nothing has come for a while.
     Asleep(Instant),
+    /// The connection has had its time, between two requests.
+    Outlived,
 }
 
 /// What hyper's part of a connection comes to.
@@ -83,6 +85,7 @@ pub(crate) async fn serve(line: &Arc<Line>, worker: &Arc<Worker>) -> Left {
                 if let Some(left) = dormant::sleep(line, since, worker).await {
                     return left;
                 }
+                line.look_at_lifetime(Instant::now());
             }
         }
     }
@@ -134,6 +137,7 @@ async fn serve_awake(line: &Arc<Line>, worker: &Arc<Worker>) -> Part {
             }
             Event::Over | Event::Unread => return Part::Left(Left::Ended),
             Event::Asleep(since) => return Part::Asleep(since),
+            Event::Outlived => line.last_call.store(true, Ordering::Relaxed),
             Event::Silence => {
                 worker.config.tally.met(Hardship::Silence);
                 return Part::Left(Left::Ended);
@@ -237,14 +241,23 @@ impl Line {
             }
             Phase::Fresh(since) => (config.bounds.first_byte.map(|time| since + time), Event::Silence),
             Phase::Rest | Phase::Busy(_) | Phase::Encore(_) | Phase::Closing => (None, Event::Over),
-            Phase::Idle(since) => match (self.idles_until(since), since + AWAKE) {
-                (end, asleep) if asleep < end => (Some(asleep), Event::Asleep(since)),
-                (end, _) => (Some(end), Event::Over),
-            },
+            Phase::Idle(since) => self.idles(since),
         };
         drop(phase);
         ready!(poll_deadline(timer, deadline, cx));
         Poll::Ready(late)
+    }
+
+    /// How long nothing may come, and what is done then.
+    fn idles(&self, since: Instant) -> (Option<Instant>, Event) {
+        let (closed, asleep) = (self.idles_until(since), since + AWAKE);
+        match self.lifetime().until() {
+            Some(until) if until < asleep.min(closed) && !self.is_last_call() => {
+                (Some(until), Event::Outlived)
+            }
+            _ if asleep < closed => (Some(asleep), Event::Asleep(since)),
+            _ => (Some(closed), Event::Over),
+        }
     }
 
     /// A client that reads too slowly loses its connection, and must not take what it got for the whole.

@@ -131,10 +131,15 @@ impl Line {
     /// Nothing is asked from here on.
     pub(crate) fn rest(&self) -> Phase {
         let now = Instant::now();
+        self.look_at_lifetime(now);
+        Phase::Idle(now)
+    }
+
+    /// A connection that has had its time has one more answer.
+    pub(crate) fn look_at_lifetime(&self, now: Instant) {
         if self.lifetime.is_over(now) {
             self.last_call.store(true, Ordering::Relaxed);
         }
-        Phase::Idle(now)
     }
 
     /// When the connection has had its time, and whether it has with a request that has come.
