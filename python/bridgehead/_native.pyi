@@ -276,7 +276,11 @@ class Server:
 @final
 class Control:
     def __new__(
-        cls, event_loop: asyncio.AbstractEventLoop, callback: Callable[[int], object], patience: float
+        cls,
+        event_loop: asyncio.AbstractEventLoop,
+        callback: Callable[[int], object],
+        patience: float,
+        witness: Callable[[], str],
     ) -> Control: ...
     def rearm(self) -> None: ...
     @property

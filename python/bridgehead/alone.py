@@ -136,6 +136,13 @@ class Alone(CommandServer):
             self._notices.stopping()
         await super().shutdown(sockets)
 
+    def _over(self) -> None:
+        # Its process goes on, and whoever reads this may tell it so.
+        if self._is_succeeded:
+            log.process_finished(os.getpid())
+        else:
+            super()._over()
+
     def _live(self) -> None:
         """By the loop: one that is blocked gives no sign of life."""
         self._notices.alive()

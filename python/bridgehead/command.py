@@ -6,7 +6,9 @@ Invariant: the first signal ends it in order, whatever the loop does and whichev
 """
 
 import asyncio
+import os
 import signal
+import socket
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -14,7 +16,7 @@ from types import FrameType
 from typing import NoReturn
 
 from bridgehead import config as options
-from bridgehead import forks, log, open_files, own_handlers, reopening
+from bridgehead import forks, log, open_files, overdue, own_handlers, reopening
 from bridgehead._native import Control
 from bridgehead.errors import EXIT_STOP_FAILED, StartError
 from bridgehead.loops import OwnLoop
@@ -45,7 +47,19 @@ class CommandServer(Server):
 
     def __init__(self, config: Config) -> None:
         super().__init__(config)
+        self._is_over = False
         open_files.raise_limit()
+
+    def run(self, sockets: list[socket.socket] | None = None) -> None:
+        """As any server; that it has finished is said last, when nothing is left on its loop either."""
+        try:
+            super().run(sockets)
+        finally:
+            if self._is_over:
+                log.process_finished(os.getpid())
+
+    def _over(self) -> None:
+        self._is_over = True
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
@@ -53,11 +67,11 @@ class CommandServer(Server):
         self._show_itself()
         # Not closed when serving ends: a thread that the application left behind may hold the exit, and a
         # second signal has to work until then.
-        patience = self._patience().longest
-        self._control = Control(asyncio.get_running_loop(), self._told_by_control, patience)
+        loop, patience = asyncio.get_running_loop(), self._patience().longest
+        self._control = Control(loop, self._told_by_control, patience, overdue.reason_of_this_thread(loop))
         own_handlers.watch(HANDLED_SIGNALS, self._control.rearm, self._stop)
         try:
-            with reopening.on_signal(asyncio.get_running_loop().call_soon_threadsafe):
+            with reopening.on_signal(loop.call_soon_threadsafe):
                 yield
         finally:
             self._control.detach()

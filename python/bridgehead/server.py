@@ -160,7 +160,7 @@ class Server:
                 await self.main_loop()
             if self.started:
                 await self.shutdown(sockets=sockets)
-            log.process_finished(os.getpid())
+            self._over()
         finally:
             self._abandon()
             signal_wake.let_go(loop)
@@ -200,6 +200,9 @@ class Server:
     def _stop(self) -> None:
         self.should_exit = True
 
+    def _over(self) -> None:
+        log.process_finished(os.getpid())
+
     async def main_loop(self) -> None:
         """Until the server is to end."""
         self._begin()
@@ -236,7 +239,9 @@ class Server:
         for each in (*(bound.socket for bound in self._bound), *(sockets or ())):
             # Rust has its own; while ours are open, clients go on being let into the backlog.
             each.close()
-        await self._let_certificates_be()
+        keeper, self._keeper = self._keeper, None
+        if keeper is not None:
+            await keeper.stop()
         if self._worker is not None:
             if self.force_exit:
                 self._worker.hurry()
@@ -350,11 +355,6 @@ class Server:
             return False
         starting.result()
         return True
-
-    async def _let_certificates_be(self) -> None:
-        keeper, self._keeper = self._keeper, None
-        if keeper is not None:
-            await keeper.stop()
 
     def _abandon(self) -> None:
         """What is left of a server that could not end in order: a cancelled one may wait for nobody."""

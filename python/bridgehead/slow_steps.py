@@ -19,6 +19,7 @@ from bridgehead.errors import OUR_FOLDER
 
 _MOST = 100  # places: more are one mistake made everywhere
 _LIBRARIES = (os.path.dirname(os.__file__), *site.getsitepackages())
+_RUN_LOOPS = (os.path.join(OUR_FOLDER, "loops.py"), os.path.join("asyncio", "base_events.py"))
 _HELD_THE_LOCK = 0.1  # seconds that were waited for Python's lock: by a call that does not let go of it
 _UNKNOWN = "a call that did not let go of Python's lock, or was over when it did"
 
@@ -72,14 +73,16 @@ class SlowSteps:
         """Where the loop's thread is, and for whom. It stands still: this thread has Python's lock."""
         frame = sys._current_frames().get(self._thread)
         request = whereabouts.request_of(asyncio.current_task(self._loop))
-        found = _of_the_application(frame) or frame
+        found = of_the_application(frame) or frame
         return (_UNKNOWN if found is None else whereabouts.frame_in_words(found)), request
 
 
-def _of_the_application(frame: FrameType | None) -> FrameType | None:
-    """The innermost that is neither a library's nor ours."""
+def of_the_application(frame: FrameType | None) -> FrameType | None:
+    """The innermost that is neither a library's nor ours; not who runs the loop."""
     while frame is not None:
         file = frame.f_code.co_filename
+        if file.endswith(_RUN_LOOPS):
+            return None
         if not file.startswith((*_LIBRARIES, OUR_FOLDER, "<frozen ")):
             return frame
         frame = frame.f_back

@@ -8,7 +8,7 @@ Invariant: nothing is raised, whatever the task runs, and nothing of a client's 
 import asyncio
 import os
 from collections.abc import Iterator
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 from bridgehead.errors import OUR_FOLDER
@@ -23,23 +23,26 @@ _KINDS = (("cr_frame", "cr_await"), ("gi_frame", "gi_yieldfrom"), ("ag_frame", "
 
 def of(task: "asyncio.Task[Any]") -> str:
     """`the request GET /reports, in load() at shop/reports.py:31`."""
-    request = request_of(task)
-    name = f"the request {request}" if request else f"the task {task.get_name()!r}"
     place = place_of(task)
-    return f"{name}, in {place}" if place else name
+    return f"{name_of(task)}, in {place}" if place else name_of(task)
+
+
+def name_of(task: "asyncio.Task[Any]") -> str:
+    """`the request GET /reports`, `the task 'poll'`."""
+    request = request_of(task)
+    return f"the request {request}" if request else f"the task {task.get_name()!r}"
 
 
 def place_of(task: "asyncio.Task[Any]") -> str:
     """The innermost line of the application's own that it waits at; of a library's, if there is no other."""
     frames = list(_frames(task.get_coro()))
     theirs = [each for each in frames if not _is_passed_over(each)]
-    return frame_in_words((theirs or frames)[-1]) if frames else ""
+    return frame_in_words((theirs or frames)[-1]) if frames else _function_of(task.get_coro())
 
 
 def frame_in_words(frame: FrameType) -> str:
     """`load() at shop/reports.py:31`."""
-    code = frame.f_code
-    return f"{code.co_qualname}() at {_short(code.co_filename)}:{frame.f_lineno}"
+    return _in_words(frame.f_code, frame.f_lineno)
 
 
 def request_of(task: "asyncio.Task[Any] | None") -> str:
@@ -64,6 +67,17 @@ def _frames(awaited: Any) -> Iterator[FrameType]:
         frame, awaited = (getattr(awaited, name) for name in names)
         if frame is not None:
             yield frame
+
+
+def _function_of(coroutine: Any) -> str:
+    """Of one that has ended meanwhile, or runs no Python of its own."""
+    codes = (getattr(coroutine, name, None) for name in ("cr_code", "gi_code", "ag_code"))
+    code = next((each for each in codes if each is not None), None)
+    return _in_words(code, code.co_firstlineno) if code is not None else ""
+
+
+def _in_words(code: CodeType, line: int | None) -> str:
+    return f"{code.co_qualname}() at {_short(code.co_filename)}:{line}"
 
 
 def _is_passed_over(frame: FrameType) -> bool:

@@ -7,7 +7,9 @@ Run it: `serve left_app:app`.
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
+import time
 from typing import Any
 
 from kit import Receive, Routes, Scope, Send, answer, option
@@ -50,7 +52,42 @@ async def fail() -> None:
         raise RuntimeError("failed at the end")
 
 
-KINDS = {"refuse": refuse, "clean_up": clean_up_in_a_task, "flush": flush, "fail": fail}
+async def block() -> None:
+    try:
+        await asyncio.sleep(60)
+    finally:
+        say("blocks")
+        sleep_in_python(600)
+
+
+async def keep_the_lock() -> None:
+    try:
+        await asyncio.sleep(60)
+    finally:
+        say("blocks")
+        ctypes.PyDLL(None).usleep(600_000_000)
+
+
+async def breed() -> None:
+    try:
+        await asyncio.sleep(60)
+    finally:
+        left.append(asyncio.create_task(breed(), name="another"))
+
+
+def sleep_in_python(seconds: float) -> None:
+    time.sleep(seconds)
+
+
+KINDS = {
+    "refuse": refuse,
+    "clean_up": clean_up_in_a_task,
+    "flush": flush,
+    "fail": fail,
+    "block": block,
+    "keep_the_lock": keep_the_lock,
+    "breed": breed,
+}
 
 
 @app.at("leave")
@@ -59,6 +96,12 @@ async def leave(scope: Scope, receive: Receive, send: Send) -> None:
     for number in range(int(option(scope, "count", "1"))):
         left.append(asyncio.create_task(KINDS[kind](), name=f"{kind} {number}"))
     await asyncio.sleep(0)
+    await answer(send)
+
+
+@app.at("thread")
+async def leave_a_thread(scope: Scope, receive: Receive, send: Send) -> None:
+    asyncio.get_running_loop().run_in_executor(None, sleep_in_python, 600)
     await answer(send)
 
 

@@ -26,6 +26,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, interval, sleep, sleep_until};
 
 use crate::ffi::{self, Disposition};
+use crate::last_words;
 
 /// Between looks whether somebody took a signal away from us below Python, which `own_handlers.py` does not see.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -72,18 +73,25 @@ struct Slot {
     forward: AtomicBool,
 }
 
-/// Whom to tell on the loop. Let go of by `Control`, last, which Python owns.
+/// Whom to tell on the loop, and whom to ask what holds it. Let go of by `Control`, last, which Python owns.
 struct Listener {
     event_loop: Py<PyAny>,
     callback: Py<PyAny>,
+    witness: Mutex<Option<Py<PyAny>>>,
 }
 
 #[pymethods]
 impl Control {
     /// Takes the signals over. `callback(number)` is called on the loop for the first one; `patience` seconds after it
-    /// the process is ended, should it still be there.
+    /// the process is ended, should it still be there, for the reason that `witness()` gives.
     #[new]
-    fn new(py: Python<'_>, event_loop: Py<PyAny>, callback: Py<PyAny>, patience: f64) -> PyResult<Self> {
+    fn new(
+        event_loop: Bound<'_, PyAny>,
+        callback: Py<PyAny>,
+        patience: f64,
+        witness: Py<PyAny>,
+    ) -> PyResult<Self> {
+        let py = event_loop.py();
         let slots = SIGNALS.map(|signal| Slot {
             signal,
             before: Disposition::of(signal),
@@ -93,7 +101,11 @@ impl Control {
         let patience = Duration::try_from_secs_f64(patience)?;
         let shared = Arc::new(Shared {
             slots,
-            listener: Arc::new(Listener { event_loop, callback }),
+            listener: Arc::new(Listener {
+                event_loop: event_loop.unbind(),
+                callback,
+                witness: Mutex::new(Some(witness)),
+            }),
             patience,
             ending: AtomicBool::new(false),
             teller: Mutex::new(None),
@@ -233,7 +245,7 @@ impl Shared {
                     self.slots.iter().for_each(Slot::look_again);
                     continue;
                 }
-                () = reached(deadline) => overdue(self.patience),
+                () = reached(deadline) => self.end_overdue(),
                 _ = &mut stop => {
                     // One that came in the last moment is seen once Tokio's driver had a turn.
                     tokio::select! {
@@ -251,6 +263,17 @@ impl Shared {
             deadline = Some(Instant::now() + self.patience);
             self.tell(caught);
         }
+    }
+
+    /// The loop did not end in time: something holds it, and the process ends without it.
+    fn end_overdue(&self) -> ! {
+        let witness = self.listener.witness.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let reason = witness.map(last_words::ask).unwrap_or_default();
+        let seconds = self.patience.as_secs_f64();
+        ffi::complain(&format!(
+            "ERROR:    Bridgehead did not stop within {seconds} s of the signal: {reason}. Ending the process.\n"
+        ));
+        ffi::exit_now(1)
     }
 
     /// Tells Python's handler, then the loop. That takes the GIL, so it is another thread's: this one has to be there
@@ -300,14 +323,4 @@ async fn reached(deadline: Option<Instant>) {
         Some(deadline) => sleep_until(deadline).await,
         None => std::future::pending().await,
     }
-}
-
-/// The loop did not end in time: something holds it, and the process ends without it.
-fn overdue(patience: Duration) -> ! {
-    ffi::complain(&format!(
-        "ERROR:    Bridgehead did not stop within {} s of the signal: something blocks the event loop, or does not end \
-         when cancelled. Ending the process.\n",
-        patience.as_secs_f64()
-    ));
-    ffi::exit_now(1)
 }

@@ -32,6 +32,7 @@ mod http_file;
 mod http_state;
 mod inbox;
 mod kept;
+mod last_words;
 mod lent;
 mod lifespan;
 mod load;
