@@ -2,7 +2,7 @@
 
 import asyncio
 import contextvars
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Protocol, final
 
 from bridgehead import bounds, websocket_options
@@ -177,7 +177,9 @@ class _Host(Protocol):
     @property
     def census(self) -> Callable[[], tuple[int, int, int, int]]: ...
     @property
-    def slow(self) -> Callable[[float, float, bool], object]: ...
+    def route(self) -> Callable[[Mapping[str, Any]], str | None]: ...
+    @property
+    def slow(self) -> Callable[[float, str, bool], tuple[str, str]]: ...
     @property
     def trace(self) -> Callable[[str], object] | None: ...
     @property

@@ -20,16 +20,16 @@ from bridgehead.errors import OUR_FOLDER
 _MOST = 100  # places: more are one mistake made everywhere
 _LIBRARIES = (os.path.dirname(os.__file__), *site.getsitepackages())
 _RUN_LOOPS = (os.path.join(OUR_FOLDER, "loops.py"), os.path.join("asyncio", "base_events.py"))
-_HELD_THE_LOCK = 0.1  # seconds that were waited for Python's lock: by a call that does not let go of it
-_UNKNOWN = "a call that did not let go of Python's lock, or was over when it did"
+_UNKNOWN = "something that was over before it could be looked at"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlowStep:
-    """A place that held the loop. `longest` is in seconds, as far as it was seen."""
+    """A place that held the loop. `longest` is in seconds, as far as it was seen; `cause` the last one."""
 
     place: str
     request: str
+    cause: str
     count: int
     longest: float
 
@@ -42,32 +42,32 @@ class SlowSteps:
         self._thread = threading.get_ident()
         self._seen: dict[str, SlowStep] = {}
 
-    def tell(self, held: float, waited: float, runs: bool) -> None:
-        """A step has held the loop for so long, and may go on; so long was waited for Python's lock."""
+    def tell(self, held: float, cause: str, runs: bool) -> tuple[str, str]:
+        """A step has held the loop for so long, by this, and may go on. Gives its place and its request."""
         place, request = self._look() if runs else (_UNKNOWN, "")
         before = self._seen.get(place)
         if before is None and len(self._seen) >= _MOST:
-            return
+            return place, request
         self._seen[place] = SlowStep(
             place=place,
             request=request or (before.request if before is not None else ""),
+            cause=cause,
             count=1 if before is None else before.count + 1,
             longest=held if before is None else max(held, before.longest),
         )
         if before is None:
-            self._log(self._seen[place], waited)
+            self._log(self._seen[place])
+        return place, request
 
     def slowest(self) -> tuple[SlowStep, ...]:
         """Each place once, the longest first."""
         return tuple(sorted(self._seen.values(), key=lambda each: -each.longest))
 
-    def _log(self, step: SlowStep, waited: float) -> None:
-        words = [f"The loop has been held for {step.longest:.2f} s by {step.place}"]
+    def _log(self, step: SlowStep) -> None:
+        words = f"The loop has been held for {step.longest:.2f} s by {step.place}"
         if step.request:
-            words.append(f"in the request {step.request}")
-        if waited > _HELD_THE_LOCK:
-            words.append(f"{waited:.2f} s of it without Python's lock for others")
-        log.logger().warning("%s. This is said once for each place.", ", ".join(words))
+            words = f"{words}, in the request {step.request}"
+        log.logger().warning("%s: %s. This is said once for each place.", words, step.cause)
 
     def _look(self) -> tuple[str, str]:
         """Where the loop's thread is, and for whom. It stands still: this thread has Python's lock."""

@@ -12,6 +12,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 from bridgehead.errors import OUR_FOLDER
+from bridgehead.route import route_of
 
 _OURS = os.path.join(OUR_FOLDER, "asgi.py")
 _STANDARD = os.path.dirname(asyncio.__file__) + os.sep
@@ -55,7 +56,9 @@ def request_of(task: "asyncio.Task[Any] | None") -> str:
         return ""
     what = "WebSocket" if scope.get("type") == "websocket" else str(scope.get("method", ""))
     path = str(scope.get("path", ""))
-    return f"{what} {path[:_LONGEST_PATH].encode('unicode_escape').decode()}"
+    asked = f"{what} {path[:_LONGEST_PATH].encode('unicode_escape').decode()}"
+    route = route_of(scope)
+    return f"{asked} (route {route})" if route and route != path else asked
 
 
 def _frames(awaited: Any) -> Iterator[FrameType]:

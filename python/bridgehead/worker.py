@@ -8,7 +8,7 @@ Invariant: whatever holds a request, each wait for it has its deadline, and in t
 import asyncio
 import contextvars
 import os
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -26,6 +26,7 @@ from bridgehead.loops import OwnLoop
 from bridgehead.open_files import connections_that_fit
 from bridgehead.patience import Patience
 from bridgehead.reports import Logs
+from bridgehead.route import route_of
 from bridgehead.server_config import Config
 from bridgehead.sockets import Bound, Kind
 from bridgehead.station import Station
@@ -42,8 +43,9 @@ class Host:
     finished: Callable[[], object]
     complain: Callable[[str, log.Names | None], object]
     warn: Callable[[str, log.Names | None], object]
+    route: Callable[[Mapping[str, Any]], str | None]
     census: Callable[[], tuple[int, int, int, int]]
-    slow: Callable[[float, float, bool], object]
+    slow: Callable[[float, str, bool], tuple[str, str]]
     trace: Callable[[str], object] | None
     event_loop: asyncio.AbstractEventLoop
     context: contextvars.Context
@@ -213,6 +215,7 @@ class Worker:
             finished=self._requests.finish,
             complain=log.misbehaviour,
             warn=log.surprise,
+            route=route_of,
             census=self._watched.count,
             slow=self._watched.steps.tell,
             trace=trace.drives(os.environ, ours=ours),

@@ -9,7 +9,13 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import dataclasses
+import hashlib
+import math
+import os
+import re
+import threading
 import time
+from types import SimpleNamespace
 
 from kit import Receive, Routes, Scope, Send, answer, answer_json, option
 
@@ -29,7 +35,81 @@ def sleep_with_the_lock(seconds: float) -> None:
     ctypes.PyDLL(None).usleep(int(seconds * 1e6))
 
 
-HOLDS = {"python": sleep_in_python, "lock": sleep_with_the_lock}
+def compute_in_python(seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        pass
+
+
+def hash_a_little_again_and_again(seconds: float) -> None:
+    """Python code for all that: each of the calls keeps the lock, and is over at once."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        hashlib.sha256(b"x" * 2000).digest()
+
+
+def add_up_in_c(seconds: float) -> None:
+    sum(range(int(seconds * 60e6)))
+
+
+def match_in_c(seconds: float) -> None:
+    """Backtracks 2^n times: each letter more takes twice as long."""
+    letters = 18
+    while seconds > 0:
+        began = time.monotonic()
+        re.match(r"(?:a+)+b", "a" * letters)
+        took = time.monotonic() - began
+        letters += max(1, math.floor(math.log2(seconds / took))) if took < seconds else 0
+        seconds = 0 if took >= seconds else seconds
+
+
+def hash_much(seconds: float) -> None:
+    """A call of C's that lets go of Python's lock, and computes."""
+    hashlib.pbkdf2_hmac("sha256", b"secret", b"salt", int(seconds * 2e6))
+
+
+def read_from_a_pipe(seconds: float) -> None:
+    reads, writes = os.pipe()
+    threading.Timer(seconds, os.write, (writes, b"x")).start()
+    os.read(reads, 1)
+    os.close(reads)
+    os.close(writes)
+
+
+def wait_for_a_lock(seconds: float) -> None:
+    lock = threading.Lock()
+    lock.acquire()
+    threading.Timer(seconds, lock.release).start()
+    lock.acquire()
+
+
+def wait_for_another_thread(seconds: float) -> None:
+    """Python's lock is kept by a thread that is not the loop's."""
+    began = threading.Event()
+
+    def keep() -> None:
+        began.set()
+        sleep_with_the_lock(seconds)
+
+    keeper = threading.Thread(target=keep)
+    keeper.start()
+    began.wait()
+    while keeper.is_alive():
+        pass
+
+
+HOLDS = {
+    "python": sleep_in_python,
+    "lock": sleep_with_the_lock,
+    "compute": compute_in_python,
+    "little-hashes": hash_a_little_again_and_again,
+    "sum": add_up_in_c,
+    "match": match_in_c,
+    "hash": hash_much,
+    "read": read_from_a_pipe,
+    "wait": wait_for_a_lock,
+    "thread": wait_for_another_thread,
+}
 
 
 @app.at("hold")
@@ -37,6 +117,8 @@ async def hold(scope: Scope, receive: Receive, send: Send) -> None:
     """Hold the loop for `?seconds=`: in the first step, or resumed by asyncio with `?later=`."""
     if option(scope, "later"):
         await asyncio.sleep(float(option(scope, "later")))
+    if option(scope, "route"):
+        scope["route"] = SimpleNamespace(path=option(scope, "route"))
     HOLDS[option(scope, "how", "python")](float(option(scope, "seconds")))
     await answer(send, b"held")
 

@@ -55,6 +55,7 @@ def test_a_step_that_holds_the_loop_is_named_while_it_does_with_its_request(serv
     assert shown["longest_step"] >= 0.7
     [step] = [each for each in shown["slowest"] if "sleep_in_python" in each["place"]]
     assert (step["request"], step["count"]) == ("GET /hold", 1)
+    assert step["cause"].startswith("a blocking system call (")
     server.ask("/hold?seconds=0.7")
     assert seen(server)["slow_steps"] == before + 2
     [step] = [each for each in seen(server)["slowest"] if "sleep_in_python" in each["place"]]
@@ -70,8 +71,7 @@ def test_a_handler_that_asyncio_resumes_is_seen_to_hold_the_loop_as_well(server:
 
 def test_a_call_that_keeps_pythons_lock_is_told_apart_from_one_that_does_not(server: Server) -> None:
     server.ask("/hold?seconds=0.8&how=lock")
-    # By its place, or without one if it was over when the lock was to be had.
-    server.wait_line("Python's lock")
+    server.wait_line("a C call that holds the GIL")
     assert seen(server)["longest_gil_wait"] > 0.2
 
 

@@ -8,7 +8,9 @@
 use std::fmt::{self, Write};
 use std::sync::Mutex;
 
-use bridgehead_metrics::{BOUNDS, Closing, Counter, Distribution, End, Figures, Gauge, Snapshot, Timing};
+use bridgehead_metrics::{
+    BOUNDS, Cause, Closing, Counter, Distribution, End, Figures, Gauge, Snapshot, Timing,
+};
 use bridgehead_net::Tally;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, NoLabelSet, text};
@@ -193,6 +195,23 @@ impl Page<'_> {
             "bridgehead_loop_slow_steps",
             "Steps that held the loop for longer than --slow-step",
             total.counter(Counter::SlowSteps),
+        )?;
+        let causes = Cause::ALL.map(|cause| ([("cause", cause.name().to_owned())], total.blamed(cause)));
+        self.counters(
+            "bridgehead_loop_slow_step_causes",
+            "What held the loop in them, as far as they were looked at",
+            causes,
+        )?;
+        let held = seen.workers.iter().filter(|(_, figures)| figures.gauge(Gauge::BlockedFor) > 0);
+        let held = held.map(|(place, figures)| {
+            let cause = Cause::of_code(figures.gauge(Gauge::BlockedBy));
+            ([("worker", place.to_string()), ("cause", cause.name().to_owned())], 1.0)
+        });
+        self.gauges(
+            "bridgehead_loop_blocked_by",
+            "What holds each loop that is held for too long",
+            None,
+            held,
         )?;
         for (gauge, name, help) in [
             (Gauge::LongestStep, "bridgehead_loop_longest_step", "The longest step of the loop so far"),

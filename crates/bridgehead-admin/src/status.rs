@@ -2,7 +2,12 @@
 //!
 //! Not Prometheus' text, which is `exposition`'s. Times are in milliseconds.
 
-use bridgehead_metrics::{Closing, Counter, End, Figures, Gauge, Snapshot, Timing};
+use std::cmp::Reverse;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bridgehead_metrics::{
+    BlockingPlace, Cause, Closing, Counter, End, Figures, Gauge, SlowRequest, Snapshot, Timing,
+};
 use bridgehead_net::Tally;
 use serde_json::{Map, Value, json};
 
@@ -10,9 +15,15 @@ use crate::Facts;
 use crate::history::{History, durations, milliseconds};
 use crate::judgement::Rules;
 
+/// Requests and places that are shown.
+const MOST: usize = 20;
+/// Milliseconds after which a slow request is forgotten.
+const LAST: u64 = 900_000;
+
 /// All of it.
 pub(crate) fn written(seen: &Snapshot, rules: &Rules, facts: &Facts, history: &History) -> Value {
     let unready = rules.unready(seen);
+    let total = seen.total();
     json!({
         "server": {
             "version": facts.version,
@@ -22,12 +33,50 @@ pub(crate) fn written(seen: &Snapshot, rules: &Rules, facts: &Facts, history: &H
             "unready": unready,
             "live": rules.dead(seen).is_none(),
         },
-        "total": figures(&seen.total()),
+        "total": figures(&total),
+        "slowest": slowest(total.slowest),
+        "blocking": blocking(total.places),
         "workers": seen.workers.iter().map(|(place, each)| worker(*place, each, rules)).collect::<Vec<_>>(),
         "worker_starts": seen.starts,
         "worker_ends": End::ALL.iter().zip(seen.ends).map(named(|end: &&End| end.name())).collect::<Map<_, _>>(),
         "history": history.written(),
     })
+}
+
+/// Those of the last quarter of an hour, the slowest first.
+fn slowest(mut all: Vec<SlowRequest>) -> Vec<Value> {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
+    all.retain(|each| now.saturating_sub(each.at) < LAST);
+    all.sort_by_key(|each| Reverse(each.time));
+    let written = all.into_iter().take(MOST).map(|each| {
+        json!({
+            "method": each.series.method(),
+            "status": each.series.status(),
+            "protocol": each.series.version(),
+            "path": each.path,
+            "route": Some(each.route).filter(|route| !route.is_empty()),
+            "duration": each.time.as_secs_f64() * 1e3,
+            "at": each.at,
+        })
+    });
+    written.collect()
+}
+
+/// Since the start, what held a loop last first.
+fn blocking(mut all: Vec<BlockingPlace>) -> Vec<Value> {
+    all.sort_by_key(|each| Reverse(each.last));
+    let written = all.into_iter().take(MOST).map(|each| {
+        json!({
+            "place": each.place,
+            "cause": each.cause.name(),
+            "by": each.cause.in_words(),
+            "request": each.request,
+            "count": each.count,
+            "longest": each.longest.as_secs_f64() * 1e3,
+            "last": each.last,
+        })
+    });
+    written.collect()
 }
 
 fn worker(place: usize, each: &Figures, rules: &Rules) -> Value {
@@ -43,6 +92,8 @@ fn worker(place: usize, each: &Figures, rules: &Rules) -> Value {
         "lag": micros(Gauge::LoopLag),
         "longest_step": micros(Gauge::LongestStep),
         "blocked_for": micros(Gauge::BlockedFor),
+        "blocked_by": Some(Cause::of_code(each.gauge(Gauge::BlockedBy)).in_words())
+            .filter(|_| each.gauge(Gauge::BlockedFor) > 0),
         "pending_tasks": each.gauge(Gauge::PendingTasks),
         "executor_queue": each.gauge(Gauge::ExecutorQueue),
         "executor_threads": each.gauge(Gauge::ExecutorThreads),

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | the network, in whichever thread turns it | requests, connections, bytes, WebSockets, refusals, waiting |
 //! | the loop's thread | running requests, the times of queue and handler |
-//! | the health of the loop, in Rust, as `bridgehead.diagnostics` shows it | [`Gauge::LoopLag`] to [`Gauge::GilWaitLongest`], [`Counter::SlowSteps`], [`Timing::LoopLag`], [`Timing::GilWait`] |
+//! | the health of the loop, in Rust, as `bridgehead.diagnostics` shows it | [`Gauge::LoopLag`] to [`Gauge::BlockedBy`], [`Counter::SlowSteps`], [`Timing::LoopLag`], [`Timing::GilWait`] |
 //! | the worker as a whole | [`Gauge::Condition`], [`Gauge::Process`], [`Gauge::StartedAt`], [`Gauge::Beat`] |
 
 /// What may go up and down, and is gone with its worker. Times are in microseconds unless it is said otherwise.
@@ -58,6 +58,8 @@ pub enum Gauge {
     GilWaitLongest,
     /// For how long the step that runs now has held the loop, if that is too long already.
     BlockedFor,
+    /// By what, as far as is known; a [`crate::Cause`].
+    BlockedBy,
 }
 
 impl Gauge {

@@ -8,14 +8,23 @@
 
 #![forbid(unsafe_code)]
 
+mod cause;
 mod cells;
 mod histogram;
+mod places;
+mod record;
 mod series;
 mod sheet;
 mod sheets;
+mod slowest;
+mod system_call;
 
+pub use cause::Cause;
 pub use cells::{Closing, Condition, Counter, Gauge, Timing};
 pub use histogram::{BOUNDS, Distribution};
+pub use places::BlockingPlace;
 pub use series::{Protocol, Series};
 pub use sheet::{Figures, REASONS, Sheet};
 pub use sheets::{End, Sheets, Snapshot};
+pub use slowest::SlowRequest;
+pub use system_call::SystemCall;

@@ -46,6 +46,14 @@ impl Series {
         Self(TAKEN | (protocol as u64) << 24 | (method as u64) << 16 | u64::from(status))
     }
 
+    pub(crate) fn key(self) -> u64 {
+        self.0
+    }
+
+    pub(crate) fn of_key(key: u64) -> Self {
+        Self(key)
+    }
+
     /// Those for which there was no room.
     fn overflow() -> Self {
         Self::new("_OTHER", 0, Protocol::Http11)

@@ -11,9 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use crate::cause::Cause;
 use crate::cells::{Closing, Condition, Counter, Gauge, Timing};
 use crate::histogram::{self, Distribution};
+use crate::places::{self, BlockingPlace, Places};
 use crate::series::{self, Series};
+use crate::slowest::{self, SlowRequest, Slowest};
 
 /// How many reasons there may be for which clients are refused; their names are the network's.
 pub const REASONS: usize = 64;
@@ -23,7 +26,10 @@ const REASON: usize = COUNTERS + Counter::ROOM;
 const CLOSES: usize = REASON + REASONS;
 const TIMINGS: usize = CLOSES + Closing::ROOM;
 const SERIES: usize = TIMINGS + Timing::ROOM * histogram::WORDS;
-const END: usize = SERIES + series::WORDS;
+const CAUSES: usize = SERIES + series::WORDS;
+const SLOWEST: usize = CAUSES + Cause::ROOM;
+const PLACES: usize = SLOWEST + slowest::WORDS;
+const END: usize = PLACES + places::WORDS;
 /// Words of a sheet, in whole pages of memory: a sheet that nobody has takes none.
 pub(crate) const WORDS: usize = END.next_multiple_of(512);
 
@@ -51,8 +57,13 @@ pub struct Figures {
     reasons: Vec<u64>,
     closes: Vec<u64>,
     timings: Vec<Distribution>,
+    causes: Vec<u64>,
     /// Durations of requests.
     pub requests: BTreeMap<Series, Distribution>,
+    /// The slowest of the last quarter of an hour, in no order.
+    pub slowest: Vec<SlowRequest>,
+    /// What held the loop for too long, in no order.
+    pub places: Vec<BlockingPlace>,
 }
 
 impl Default for Sheet {
@@ -142,7 +153,38 @@ impl Sheet {
 
     /// A request is over.
     pub fn request(&self, series: Series, time: Duration) {
-        series::record(self.words_of(SERIES..END), series, time);
+        series::record(self.words_of(SERIES..CAUSES), series, time);
+    }
+
+    /// Whether a request that took so long is among the slowest: if so, it is to be told of.
+    #[must_use]
+    pub fn is_slow(&self, time: Duration) -> bool {
+        self.slowest().includes(time)
+    }
+
+    /// It is among the slowest.
+    #[cold]
+    pub fn keep_slow(&self, slow: &SlowRequest) {
+        self.slowest().keep(slow);
+    }
+
+    /// It is so late, in seconds since 1970: what was slow long ago is forgotten.
+    pub fn turn_slowest(&self, now: u64) {
+        self.slowest().begin_span(now);
+    }
+
+    /// The loop was held by this for too long.
+    pub fn blame(&self, cause: Cause) {
+        self.increase(CAUSES + cause.place(), 1);
+    }
+
+    /// And there.
+    pub fn note_place(&self, seen: &BlockingPlace) {
+        Places(self.words_of(PLACES..END)).note(seen);
+    }
+
+    fn slowest(&self) -> Slowest<'_> {
+        Slowest(self.words_of(SLOWEST..PLACES))
     }
 
     /// All of it, now.
@@ -159,13 +201,21 @@ impl Sheet {
             reasons: row(REASON..CLOSES),
             closes: row(CLOSES..TIMINGS),
             timings: Timing::ALL.map(timing).into(),
-            requests: series::read(self.words_of(SERIES..END)).collect(),
+            causes: row(CAUSES..SLOWEST),
+            requests: series::read(self.words_of(SERIES..CAUSES)).collect(),
+            slowest: self.slowest().read(),
+            places: Places(self.words_of(PLACES..END)).read().into_iter().map(|(_, each)| each).collect(),
         }
     }
 
     /// What another sheet has counted besides.
     pub(crate) fn take_in(&self, figures: &Figures) {
-        let rows = [(COUNTERS, &figures.counters), (REASON, &figures.reasons), (CLOSES, &figures.closes)];
+        let rows = [
+            (COUNTERS, &figures.counters),
+            (REASON, &figures.reasons),
+            (CLOSES, &figures.closes),
+            (CAUSES, &figures.causes),
+        ];
         for (start, row) in rows {
             row.iter()
                 .enumerate()
@@ -177,8 +227,10 @@ impl Sheet {
             histogram::add(self.words_of(start..start + histogram::WORDS), seen);
         }
         for (series, seen) in &figures.requests {
-            series::add(self.words_of(SERIES..END), *series, seen);
+            series::add(self.words_of(SERIES..CAUSES), *series, seen);
         }
+        figures.slowest.iter().filter(|each| self.is_slow(each.time)).for_each(|each| self.keep_slow(each));
+        figures.places.iter().for_each(|each| self.note_place(each));
     }
 
     /// It is blank: somebody else's turn.
@@ -239,6 +291,12 @@ impl Figures {
         self.closes.get(closing.place()).copied().unwrap_or_default()
     }
 
+    /// How often the loop was held by this for too long.
+    #[must_use]
+    pub fn blamed(&self, cause: Cause) -> u64 {
+        self.causes.get(cause.place()).copied().unwrap_or_default()
+    }
+
     /// What a timing has seen.
     #[must_use]
     pub fn timing(&self, timing: Timing) -> Distribution {
@@ -252,6 +310,7 @@ impl Figures {
             (&mut self.counters, &other.counters),
             (&mut self.reasons, &other.reasons),
             (&mut self.closes, &other.closes),
+            (&mut self.causes, &other.causes),
         ];
         for (own, other) in rows {
             own.resize(own.len().max(other.len()), 0);
@@ -261,6 +320,13 @@ impl Figures {
         self.timings.iter_mut().zip(&other.timings).for_each(|(own, other)| own.add(other));
         for (series, seen) in &other.requests {
             self.requests.entry(*series).or_default().add(seen);
+        }
+        self.slowest.extend(other.slowest.iter().cloned());
+        for seen in &other.places {
+            match self.places.iter_mut().find(|each| each.place == seen.place) {
+                Some(known) => known.join(seen),
+                None => self.places.push(seen.clone()),
+            }
         }
     }
 }
@@ -272,7 +338,7 @@ mod tests {
 
     #[test]
     fn every_list_has_room() {
-        assert!((Gauge::BlockedFor as usize) < Gauge::ROOM && (Counter::Steps as usize) < Counter::ROOM);
+        assert!((Gauge::BlockedBy as usize) < Gauge::ROOM && (Counter::Steps as usize) < Counter::ROOM);
         assert!(Timing::ALL.len() <= Timing::ROOM);
         assert!(Timing::ALL.iter().enumerate().all(|(at, each)| *each as usize == at));
     }

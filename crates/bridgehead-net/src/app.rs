@@ -4,7 +4,6 @@
 //! methods are called on the network's thread and must not block it.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use http::{HeaderMap, Method, Uri, Version};
 
@@ -13,6 +12,7 @@ use crate::app_half::AppHalf;
 use crate::peer::Peer;
 use crate::request_id::Trace;
 use crate::rota::Beat;
+use crate::story::Story;
 use crate::websocket_half::WebSocketHalf;
 
 /// Answers requests. The network hands over, the implementor decides when and where to run.
@@ -97,8 +97,8 @@ pub struct Arrival {
     pub head: RequestHead,
     /// Who asked, and on which of our addresses.
     pub peer: Arc<Peer>,
-    /// When that was complete, if anything is measured.
-    pub began: Option<Instant>,
+    /// When that was complete, and what is to be told of it, if anything is measured.
+    pub story: Option<Arc<Story>>,
     /// The way to the client.
     pub half: AppHalf,
     /// To be kept until nothing of the request runs any more.

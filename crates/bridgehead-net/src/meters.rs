@@ -5,10 +5,13 @@
 //!
 //! Invariant: what went up goes down again, however its connection ends.
 
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use bridgehead_metrics::{Closing, Counter, Gauge, Protocol, Series, Sheet, Timing};
-use http::{StatusCode, Version, request};
+use bridgehead_metrics::{Closing, Counter, Gauge, Protocol, Series, Sheet, SlowRequest, Timing};
+use http::{StatusCode, Uri, Version, request};
+
+use crate::story::Story;
 
 /// What a request is counted by that got no answer, as in access lines.
 const CLIENT_LEFT: u16 = 499;
@@ -32,6 +35,7 @@ impl Meters {
     /// The loop has given a sign of life.
     pub(crate) fn beats(&self) {
         self.sheet.set(Gauge::Beat, u64::try_from((self.clock)().as_millis()).unwrap_or_default());
+        self.sheet.turn_slowest(since_1970().as_secs());
     }
 }
 
@@ -46,12 +50,14 @@ impl Drop for During {
 }
 
 /// One request, from its head to the last byte of its answer.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Course {
-    pub(crate) began: Instant,
+    story: Arc<Story>,
     method: &'static str,
     protocol: Protocol,
     status: u16,
+    /// For the slowest.
+    target: Uri,
 }
 
 impl Course {
@@ -63,19 +69,40 @@ impl Course {
             _ => Protocol::Http11,
         };
         let method = Series::method_of(head.method.as_str());
-        Self { began: Instant::now(), method, protocol, status: CLIENT_LEFT }
+        let story = Arc::new(Story::begin(meters.sheet.clone()));
+        Self { story, method, protocol, status: CLIENT_LEFT, target: head.uri.clone() }
+    }
+
+    /// What the application's side knows of it.
+    pub(crate) fn story(&self) -> &Arc<Story> {
+        &self.story
     }
 
     /// The head of its answer is complete.
     pub(crate) fn answered(&mut self, meters: &Meters, status: StatusCode) {
         self.status = status.as_u16();
-        meters.sheet.record(Timing::FirstByte, self.began.elapsed());
+        meters.sheet.record(Timing::FirstByte, self.story.began().elapsed());
     }
 
     pub(crate) fn end(self, meters: &Meters) {
+        let time = self.story.began().elapsed();
+        let series = Series::new(self.method, self.status, self.protocol);
         meters.sheet.down(Gauge::Active);
-        meters.sheet.request(Series::new(self.method, self.status, self.protocol), self.began.elapsed());
+        meters.sheet.request(series, time);
+        if meters.sheet.is_slow(time) {
+            meters.sheet.keep_slow(&SlowRequest {
+                time,
+                at: since_1970().as_millis().try_into().unwrap_or_default(),
+                series,
+                path: self.target.path().to_owned(),
+                route: self.story.route().unwrap_or_default().to_owned(),
+            });
+        }
     }
+}
+
+fn since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// A WebSocket that was accepted, until it is over.

@@ -133,7 +133,7 @@ async fn ask(
             let arrival = Box::new(Arrival {
                 head,
                 peer: Arc::clone(turn.peer()),
-                began: turn.began(),
+                story: turn.story(),
                 half,
                 permit,
                 websocket,

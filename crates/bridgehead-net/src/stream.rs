@@ -148,7 +148,7 @@ impl Stream {
         let arrival = Box::new(Arrival {
             head,
             peer: Arc::clone(turn.peer()),
-            began: turn.began(),
+            story: turn.story(),
             half,
             permit,
             websocket,

@@ -4,7 +4,6 @@
 //! them itself.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use bridgehead_metrics::{Counter, Gauge};
 use http::request;
@@ -17,6 +16,7 @@ use crate::meters::Course;
 use crate::peer::Peer;
 use crate::refusal::Refusal;
 use crate::request_id::Trace;
+use crate::story::Story;
 
 /// One request's time on the connection; dropping it makes the connection idle and writes the access line.
 #[derive(Debug)]
@@ -65,9 +65,9 @@ impl Turn {
         &self.peer
     }
 
-    /// When its head was complete, if anything is measured.
-    pub(crate) fn began(&self) -> Option<Instant> {
-        self.course.map(|course| course.began)
+    /// What is known of it on both sides, if anything is measured.
+    pub(crate) fn story(&self) -> Option<Arc<Story>> {
+        self.course.as_ref().map(|course| Arc::clone(course.story()))
     }
 
     /// What it is called, if ids are given.
@@ -137,7 +137,7 @@ impl Drop for Turn {
             *self.line.phase() = after;
         }
         let meters = self.line.config.meters.as_ref();
-        if let (Some(course), Some(meters)) = (self.course, meters) {
+        if let (Some(course), Some(meters)) = (self.course.take(), meters) {
             if alone {
                 meters.sheet.down(Gauge::Http1Busy);
             }

@@ -16,6 +16,8 @@ pub(crate) struct Callables {
     pub(crate) complain: Py<PyAny>,
     /// The same, of what is no mistake, but not as it was meant.
     pub(crate) warn: Py<PyAny>,
+    /// Gives the route by which the framework answers a request, of its scope.
+    pub(crate) route: Py<PyAny>,
     /// Takes the lines that Python's loggers are to have.
     pub(crate) reports: Py<PyAny>,
 }

@@ -31,6 +31,7 @@ use crate::runtime_handle::{RuntimeHandle, set_runtime_handle};
 use crate::scope::{Template, trailers};
 use crate::standby::Presence;
 use crate::stepper::{Request, Stepper};
+use crate::told::{Known, Told};
 use crate::wait::Wait;
 use crate::{ffi, logs, names};
 
@@ -299,8 +300,8 @@ impl Bridge {
     /// Makes a request's Python objects and takes the first step of its coroutine.
     fn start(slf: &Bound<'_, Self>, arrival: Arrival) -> PyResult<()> {
         let (py, this) = (slf.py(), slf.get());
-        let Arrival { head, peer, began, half, permit, websocket } = arrival;
-        let called = this.figures.called(began);
+        let Arrival { head, peer, story, half, permit, websocket } = arrival;
+        let called = this.figures.called(story.as_deref());
         let trailers = trailers(&head);
         let scope = match &websocket {
             None => this.template.scope(py, &head, &peer, trailers)?,
@@ -318,7 +319,9 @@ impl Bridge {
         if let Some(asked) = websocket {
             state = state.of_websocket(asked.half);
         }
-        let http = Py::new(py, Http::new(slf.clone().unbind(), Token(key), state, head.trace.clone()))?;
+        let told = story.filter(|_| state.websocket.is_none()).map(|story| Told::new(story, &scope));
+        let known = Known { trace: head.trace.clone(), told };
+        let http = Py::new(py, Http::new(slf.clone().unbind(), Token(key), state, known))?;
         if let Some(place) = this.books().requests.get_mut(key) {
             *place = Some(http.clone_ref(py));
         }

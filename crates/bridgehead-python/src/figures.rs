@@ -5,17 +5,18 @@
 use std::time::{Duration, Instant};
 
 use bridgehead_metrics::{Gauge, Sheet, Timing};
+use bridgehead_net::Story;
 
 /// A worker's; empty when nothing is measured.
 pub(crate) struct Figures(pub(crate) Option<Sheet>);
 
 impl Figures {
-    /// The application is called for a request whose head was complete then. Gives when that is.
-    pub(crate) fn called(&self, began: Option<Instant>) -> Option<Instant> {
+    /// The application is called for a request of which this is known. Gives when that is.
+    pub(crate) fn called(&self, story: Option<&Story>) -> Option<Instant> {
         let sheet = self.0.as_ref()?;
         let now = Instant::now();
         sheet.down(Gauge::Inbox);
-        sheet.record(Timing::Queue, began.map_or(Duration::ZERO, |began| now - began));
+        sheet.record(Timing::Queue, story.map_or(Duration::ZERO, |story| now - story.began()));
         Some(now)
     }
 

@@ -19,11 +19,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use bridgehead_metrics::{Counter, Gauge, Sheet, Timing};
+use bridgehead_metrics::{Cause, Counter, Gauge, Sheet, Timing};
 
 use crate::census::{Census, Errand, Inquiry};
 use crate::ffi;
 use crate::inbox::{Inbox, Probe};
+use crate::suspicion::{Evidence, Suspect};
 
 /// Between two looks.
 const TICK: Duration = Duration::from_millis(50);
@@ -33,6 +34,8 @@ const CALM: Duration = Duration::from_millis(250);
 const CENSUS: Duration = Duration::from_secs(1);
 /// Looks without anything to do before this thread sleeps.
 const IDLE: u32 = 20;
+/// So many nanoseconds the census may wait for the GIL before that is what is said of a step.
+const IN_VAIN: u64 = 100_000_000;
 /// Steps that are shorter than this are nobody's concern.
 const NOTABLE: Duration = Duration::from_millis(1);
 
@@ -49,6 +52,12 @@ pub(crate) struct Pace {
     // Written by the thread that looks: whether it sleeps, and whether a slow step runs.
     asleep: AtomicBool,
     held: AtomicBool,
+    // What holds the loop as long as the GIL cannot be had; written by the thread that looks.
+    meanwhile: AtomicU64,
+    // Since when the census waits for the GIL, as above, which it writes; and how long the loop's thread had run when it had
+    // waited in vain, in nanoseconds, which the thread that looks writes.
+    asks_since: AtomicU64,
+    had_run: AtomicU64,
     // Between the two, when one wakes the other or it ends.
     stop: Mutex<bool>,
     woken: Condvar,
@@ -64,6 +73,9 @@ impl Pace {
             running: AtomicUsize::new(0),
             asleep: AtomicBool::new(false),
             held: AtomicBool::new(false),
+            asks_since: AtomicU64::new(0),
+            meanwhile: AtomicU64::new(0),
+            had_run: AtomicU64::new(0),
             stop: Mutex::new(false),
             woken: Condvar::new(),
         }
@@ -94,8 +106,46 @@ impl Pace {
     }
 
     /// Whether a slow step still runs, as far as is known.
-    pub(crate) fn is_held(&self) -> bool {
+    fn is_held(&self) -> bool {
         self.held.load(Ordering::Relaxed)
+    }
+
+    /// The census asks for the GIL.
+    pub(crate) fn asks_for_the_gil(&self) {
+        self.had_run.store(0, Ordering::Relaxed);
+        self.asks_since.store(self.nanos(Instant::now()), Ordering::Release);
+    }
+
+    /// It has the GIL.
+    pub(crate) fn has_the_gil(&self) {
+        self.asks_since.store(0, Ordering::Relaxed);
+    }
+
+    /// This is what holds the loop.
+    pub(crate) fn found(&self, cause: Cause) {
+        self.sheet.set(Gauge::BlockedBy, cause.code());
+    }
+
+    /// How long the loop's thread has run since the GIL was asked for in vain; zero if it was had at once.
+    pub(crate) fn ran_on(&self, suspect: Suspect) -> Duration {
+        match self.had_run.load(Ordering::Relaxed) {
+            0 => Duration::ZERO,
+            before => Duration::from_nanos(suspect.ran().saturating_sub(before)),
+        }
+    }
+
+    /// What is known of a step that is looked at in vain.
+    fn says_meanwhile(&self, now: Instant, suspect: Suspect) {
+        let since = self.asks_since.load(Ordering::Acquire);
+        if since == 0 || self.nanos(now).saturating_sub(since) < IN_VAIN {
+            return;
+        }
+        if self.is_held() {
+            self.sheet.set(Gauge::BlockedBy, self.meanwhile.load(Ordering::Relaxed));
+        }
+        if self.had_run.load(Ordering::Relaxed) == 0 {
+            self.had_run.store(suspect.ran(), Ordering::Relaxed);
+        }
     }
 
     /// Never zero, which is no time.
@@ -152,11 +202,12 @@ impl Health {
         slow: Duration,
         inquiry: Inquiry,
     ) -> io::Result<Self> {
+        let suspect = inquiry.suspect;
         let (census, errands) = Census::start(Arc::clone(&pace), pace.sheet.clone(), inquiry)?;
         let watched = Arc::clone(&pace);
         let thread = thread::Builder::new().name("bridgehead-health".to_owned()).spawn(move || {
             ffi::block_signals();
-            let mut lookout = Lookout::new(slow, Instant::now());
+            let mut lookout = Lookout::new(slow, suspect, Instant::now());
             while watched.wait(lookout.is_idle()) {
                 for want in lookout.look(Instant::now(), &watched) {
                     match want {
@@ -179,6 +230,25 @@ impl Health {
     }
 }
 
+/// What holds the loop.
+#[derive(Debug)]
+pub(crate) enum Step {
+    /// An event of a drain that is being handled since then.
+    Event(u64),
+    /// Something else: a question has no answer yet.
+    Silence(Arc<OnceLock<Instant>>),
+}
+
+impl Step {
+    /// Whether it holds the loop no more.
+    pub(crate) fn is_over(&self, pace: &Pace) -> bool {
+        match self {
+            Self::Event(since) => pace.since.load(Ordering::SeqCst) != *since,
+            Self::Silence(answer) => answer.get().is_some(),
+        }
+    }
+}
+
 /// What a look comes to.
 #[derive(Debug)]
 enum Want {
@@ -192,6 +262,7 @@ enum Want {
 #[derive(Debug)]
 struct Lookout {
     slow: Duration,
+    suspect: Suspect,
     /// A question without an answer yet.
     asked: Option<(Instant, Arc<OnceLock<Instant>>)>,
     last_asked: Instant,
@@ -204,8 +275,8 @@ struct Lookout {
 }
 
 impl Lookout {
-    fn new(slow: Duration, now: Instant) -> Self {
-        Self { slow, asked: None, last_asked: now, last_census: now, events: 0, quiet: 0, idle: 0 }
+    fn new(slow: Duration, suspect: Suspect, now: Instant) -> Self {
+        Self { slow, suspect, asked: None, last_asked: now, last_census: now, events: 0, quiet: 0, idle: 0 }
     }
 
     fn is_idle(&self) -> bool {
@@ -219,9 +290,8 @@ impl Lookout {
         self.hear(&pace.sheet);
         let handles = pace.handles_since();
         let mut wants = Vec::new();
-        let since = handles.into_iter().chain(self.asked.as_ref().map(|(at, _)| *at)).min();
-        let held = since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
-        wants.extend(self.judge(held, pace));
+        wants.extend(self.judge(now, pace));
+        pace.says_meanwhile(now, self.suspect);
         let active = came || handles.is_some() || pace.running.load(Ordering::Relaxed) > 0;
         self.idle = if active || self.asked.is_some() { 0 } else { self.idle.saturating_add(1) };
         let pause = if self.quiet == 0 { CALM } else { CALM.min(TICK * self.quiet) };
@@ -253,16 +323,27 @@ impl Lookout {
     }
 
     /// Whether the loop is held for too long.
-    fn judge(&self, held: Duration, pace: &Pace) -> Option<Want> {
+    fn judge(&self, now: Instant, pace: &Pace) -> Option<Want> {
+        let handles = pace.handles_since().map(|since| (since, Step::Event(pace.nanos(since))));
+        let asked = self.asked.as_ref().map(|(at, answer)| (*at, Step::Silence(Arc::clone(answer))));
+        let step = handles.into_iter().chain(asked).min_by_key(|(since, _)| *since);
+        let held = step.as_ref().map_or(Duration::ZERO, |(since, _)| now.saturating_duration_since(*since));
         let slow = held >= self.slow;
         if slow || pace.is_held() {
             pace.sheet.set(Gauge::BlockedFor, if slow { micros(held) } else { 0 });
         }
         let known = pace.held.swap(slow, Ordering::Relaxed);
-        (slow && !known).then(|| {
-            pace.sheet.add(Counter::SlowSteps, 1);
-            Want::Errand(Errand::Slow(held))
-        })
+        if known && !slow {
+            pace.sheet.set(Gauge::BlockedBy, 0);
+        }
+        let (since, step) = step.filter(|_| slow && !known)?;
+        pace.sheet.add(Counter::SlowSteps, 1);
+        let evidence = Evidence::gather(self.suspect);
+        let evidence = Some(evidence).filter(|_| !step.is_over(pace));
+        if let Some(evidence) = &evidence {
+            pace.meanwhile.store(evidence.while_the_gil_is_gone().code(), Ordering::Relaxed);
+        }
+        Some(Want::Errand(Errand::Slow { since, step, evidence }))
     }
 }
 
@@ -287,7 +368,7 @@ mod tests {
         fn new() -> Self {
             let pace = Pace::new(Sheet::own());
             let now = pace.base + TICK;
-            Self { pace, lookout: Lookout::new(SLOW, now), now }
+            Self { pace, lookout: Lookout::new(SLOW, Suspect::this_thread(), now), now }
         }
 
         /// Time goes by, and it is looked.
@@ -321,7 +402,9 @@ mod tests {
         scene.look(Duration::from_millis(200));
         assert_eq!((scene.pace.sheet.count(Counter::SlowSteps), scene.says(Gauge::BlockedFor)), (0, 0));
         let wants = scene.look(Duration::from_millis(60));
-        assert!(wants.iter().any(|want| matches!(want, Want::Errand(Errand::Slow(held)) if *held >= SLOW)));
+        assert!(wants.iter().any(
+            |want| matches!(want, Want::Errand(Errand::Slow { since, .. }) if scene.now - *since >= SLOW)
+        ));
         assert!(scene.pace.is_held());
         scene.look(Duration::from_millis(60));
         assert_eq!((scene.pace.sheet.count(Counter::SlowSteps), scene.says(Gauge::BlockedFor)), (1, 320_000));

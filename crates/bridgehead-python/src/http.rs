@@ -7,10 +7,10 @@
 //! Invariant: the state is locked only where no Python can run.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bridgehead_asgi::{More, RequestEvent, Response, WebSocket};
-use bridgehead_net::{AppHalf, CHUNKS, Reception, Room, Token, Trace};
+use bridgehead_net::{AppHalf, CHUNKS, Reception, Room, Token};
 use bytes::Bytes;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -22,6 +22,7 @@ use crate::file_send::FileSend;
 use crate::http_state::{Outbox, RoomWatch, State};
 use crate::logs::{self, Names};
 use crate::message::{self, Message};
+use crate::told::Known;
 use crate::wait::Wait;
 use crate::websocket_state::WebSocketState;
 use crate::{names, raise, runtime_handle, websocket};
@@ -34,7 +35,7 @@ const _: () = assert!(CHUNKS > MESSAGES as usize);
 pub(crate) struct Http {
     bridge: Py<Bridge>,
     pub(crate) token: Token,
-    trace: Option<Arc<Trace>>,
+    pub(crate) known: Known,
     // Only the loop's thread comes here; pyo3 wants classes to be shareable.
     state: Mutex<State>,
 }
@@ -52,8 +53,8 @@ pub(crate) enum Outcome {
 }
 
 impl Http {
-    pub(crate) fn new(bridge: Py<Bridge>, token: Token, state: State, trace: Option<Arc<Trace>>) -> Self {
-        Self { bridge, token, trace, state: Mutex::new(state) }
+    pub(crate) fn new(bridge: Py<Bridge>, token: Token, state: State, known: Known) -> Self {
+        Self { bridge, token, known, state: Mutex::new(state) }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
@@ -208,6 +209,9 @@ impl Http {
     /// Passes a piece of the body on.
     pub(crate) fn pass_body(slf: &Bound<'_, Self>, body: Bytes, more: More) -> PyResult<Room> {
         let this = slf.get();
+        if more == More::Ends {
+            this.name_route(slf.py());
+        }
         let (room, notice, ended) = this.lock().body(body, more)?;
         if let Some(notice) = notice {
             this.bridge.get().complain(slf.py(), &notice, this.names())?;
@@ -283,6 +287,7 @@ impl Http {
     }
 
     fn end(&self, py: Python<'_>, failed: bool, departed: bool) -> PyResult<Option<&'static str>> {
+        self.name_route(py);
         if !failed {
             self.lock().let_go();
         } else if !departed {
@@ -348,7 +353,7 @@ impl Http {
     /// What the request is called in lines and records, if ids are given: its id, and its `traceparent`.
     #[getter]
     fn names(&self) -> Names<'_> {
-        logs::names_of(self.trace.as_deref())
+        logs::names_of(self.known.trace.as_deref())
     }
 
     /// Whether the client has left, as far as the application was told.
@@ -369,6 +374,9 @@ impl Http {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.bridge)?;
+        if let Some(told) = &self.known.told {
+            told.visit(&visit)?;
+        }
         // A lock that is held is held by this thread, further down; what it guards is in use.
         if let Ok(state) = self.state.try_lock() {
             if let Some(task) = &state.task {

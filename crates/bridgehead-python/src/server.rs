@@ -12,7 +12,6 @@ use bridgehead_metrics::{Condition, Gauge, Sheet};
 use bridgehead_net::{
     Admission, Config, HealthPath, Http2, Listener, LogPipe, Meters, Ownership, Stage, Tally,
 };
-use http::{HeaderName, HeaderValue};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -22,6 +21,7 @@ use crate::board::{Board, since_the_start};
 use crate::bounds::{Bounds, WebSockets};
 use crate::callables::Callables;
 use crate::census::Inquiry;
+use crate::default_headers::default_headers;
 use crate::drain::{Books, Bridge, Flush};
 use crate::driver::Driver;
 use crate::ffi;
@@ -39,6 +39,7 @@ use crate::scope::{Extensions, Template};
 use crate::sheets;
 use crate::soon;
 use crate::stepper::Stepper;
+use crate::suspicion::Suspect;
 use crate::tls::Tls;
 use crate::turner::Turner;
 
@@ -116,6 +117,8 @@ struct Host {
     finished: Py<PyAny>,
     complain: Py<PyAny>,
     warn: Py<PyAny>,
+    /// Gives a scope's route.
+    route: Py<PyAny>,
     /// Counts what there is of tasks and threads.
     census: Py<PyAny>,
     /// Told of steps that are slow.
@@ -179,6 +182,7 @@ impl Server {
                 finished: host.finished,
                 complain: host.complain,
                 warn: host.warn,
+                route: host.route,
                 reports: options.logs.reports,
             },
             handle: network.handle(),
@@ -215,7 +219,8 @@ impl Server {
         sheet.set(Gauge::Limit, limit as u64);
         let turner =
             fused.map(|fused| Py::new(py, Turner::new(py, bridge.clone_ref(py), fused)?)).transpose()?;
-        let inquiry = Inquiry { look: host.census, slow: host.slow };
+        let suspect = Suspect::this_thread();
+        let inquiry = Inquiry { look: host.census, slow: host.slow, suspect };
         let health = match pace.zip(slow) {
             Some((pace, slow)) => Some(Health::start(pace, Arc::clone(&bridge.get().inbox), slow, inquiry)?),
             None => None,
@@ -379,19 +384,4 @@ fn listen((descriptor, ours, secure): (RawFd, bool, bool), options: &Options) ->
         Some(recall) => Ok(listener.lent_until(ffi::duplicate(recall)?)?),
         None => Ok(listener),
     }
-}
-
-/// Values of one name together, as they are sent or left out together.
-fn default_headers(pairs: &[(Vec<u8>, Vec<u8>)]) -> PyResult<Vec<(HeaderName, Vec<HeaderValue>)>> {
-    let mut grouped: Vec<(HeaderName, Vec<HeaderValue>)> = Vec::new();
-    for (name, value) in pairs {
-        let refused = |error: http::Error| PyValueError::new_err(error.to_string());
-        let name = HeaderName::from_bytes(name).map_err(|error| refused(error.into()))?;
-        let value = HeaderValue::from_bytes(value).map_err(|error| refused(error.into()))?;
-        match grouped.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, values)) => values.push(value),
-            None => grouped.push((name, vec![value])),
-        }
-    }
-    Ok(grouped)
 }
