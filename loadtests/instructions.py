@@ -12,6 +12,7 @@ import os
 import platform
 import re
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -27,6 +28,7 @@ WARM_UP = 300  # rounds before the count: caches are full, and Python has specia
 ROUNDS = 600
 LOOKS = 5  # at a figure that is too high: a server that was kept waiting does more
 START_SECONDS = 120  # callgrind takes its time
+TLS = "--ssl-self-signed"
 ANSWERS = re.compile(rb"HTTP/1\.1 200 OK\r\n(?:[^\r\n]+\r\n)+\r\n")
 
 
@@ -43,11 +45,17 @@ class Case:
     options: tuple[str, ...] = ()
     rounds: int = ROUNDS
 
+    @property
+    def is_secure(self) -> bool:
+        """Whether it is asked by TLS."""
+        return TLS in self.options
+
 
 CASES = (
     Case("hello"),
     Case("hello, 16 at once", connections=16, rounds=60),
     Case("hello, uvloop", options=("--loop=uvloop",)),
+    Case("hello, TLS", options=(TLS,)),
     Case("POST echo 1 KB", app="apps:echo", body=b"x" * 1024, due=b"x" * 1024),
     Case("stream of 100 × 1 KB", app="apps:streams", due=b"x" * 102_400, chunked=True, rounds=60),
     Case("ten sleep(0), uvloop", app="apps:yields", options=("--loop=uvloop",)),
@@ -101,7 +109,7 @@ def count(case: Case, keep: Path | None) -> int:
         folder.mkdir(parents=True, exist_ok=True)
         output = folder / f"{case.name.replace(' ', '-')}.out"
         process, port = stack.enter_context(started(case, output))
-        clients = [stack.enter_context(connected(port)) for _ in range(case.connections)]
+        clients = [stack.enter_context(connected(port, case)) for _ in range(case.connections)]
         for _ in range(WARM_UP // case.connections):
             ask(clients, case)
         control("--zero", process)
@@ -145,9 +153,14 @@ def control(what: str, process: int) -> None:
     subprocess.run(["callgrind_control", what, str(process)], check=True, stdout=subprocess.DEVNULL)
 
 
-def connected(port: int) -> socket.socket:
-    """A client."""
-    return socket.create_connection(("127.0.0.1", port), timeout=START_SECONDS)
+def connected(port: int, case: Case) -> socket.socket:
+    """A client, who trusts whatever certificate it is shown."""
+    client = socket.create_connection(("127.0.0.1", port), timeout=START_SECONDS)
+    if not case.is_secure:
+        return client
+    anybody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    anybody.check_hostname, anybody.verify_mode = False, ssl.CERT_NONE
+    return anybody.wrap_socket(client)
 
 
 def ask(clients: list[socket.socket], case: Case) -> None:

@@ -16,6 +16,14 @@ async def show_tls(scope: Scope, receive: Receive, send: Send) -> None:
     await answer_json(send, {"scheme": scope["scheme"], "tls": scope["extensions"].get("tls")})
 
 
+@routes.at("spoil")
+async def change_what_it_was_told(scope: Scope, receive: Receive, send: Send) -> None:
+    told = scope["extensions"]["tls"]
+    told["client_cert_chain"].append("nobody's")
+    told["client_cert_name"] = "nobody"
+    await answer_json(send, told)
+
+
 @routes.at("echo")
 async def echo(scope: Scope, receive: Receive, send: Send) -> None:
     try:

@@ -57,6 +57,23 @@ def test_a_client_that_has_a_certificate_shows_it(server: Server) -> None:
     assert told["client_cert_name"] == r"CN=alice,O=Rot\, Weiß \+ Co,C=DE"
 
 
+def test_each_request_is_told_of_its_own_client_and_may_change_what_it_was_told(server: Server) -> None:
+    with (
+        reach(server, trusting(client="client-chain")) as known,
+        reach(server) as nobody,
+        reach(server) as another,
+    ):
+        shown = known.ask("/tls").json()["tls"]
+        for _ in range(3):
+            assert known.ask("/spoil").json()["client_cert_name"] == "nobody"
+            assert nobody.ask("/spoil").json()["client_cert_chain"] == ["nobody's"]
+            assert known.ask("/tls").json()["tls"] == shown
+            for client in (nobody, another):
+                told = client.ask("/tls").json()["tls"]
+                assert (told["client_cert_chain"], told["client_cert_name"]) == ([], None)
+                assert told["server_cert"] == shown["server_cert"]
+
+
 @pytest.mark.parametrize("client", ["stranger", "revoked"])
 def test_a_certificate_that_does_not_hold_ends_the_handshake(server: Server, client: str) -> None:
     with pytest.raises((ssl.SSLError, ConnectionError)):

@@ -1,20 +1,25 @@
-//! Python objects for values that come again and again: addresses, names of headers, methods.
+//! Python objects for values that come again and again: addresses, names of headers, methods, what TLS came to.
 //!
-//! Only immutable objects, so that requests may share them. Bounded: a value whose place is taken takes it over.
+//! Requests share immutable objects alone, and have copies of the others. Bounded: a value whose place is taken takes it
+//! over.
 //!
 //! Invariant: what is given for a value equals what would have been made for it.
 
 use std::net::SocketAddr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bridgehead_net::Address;
+use bridgehead_tls::Facts;
 use http::{HeaderName, Method};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyString};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
 /// A power of two: so many connections in a row have an address of their own here.
 const ADDRESSES: usize = 1024;
+
+/// So many certificates, or connections whose clients have shown one, are known at a time.
+const SECURED: usize = 64;
 
 /// A power of two, well above the number of names.
 const NAMES: usize = 128;
@@ -108,6 +113,73 @@ impl Addresses {
         *slot = Some(Kept { of: address, object: object.clone().unbind() });
         Ok(object)
     }
+}
+
+/// What handshakes came to last: the texts of certificates are long, and the same for most connections.
+pub(crate) struct Secured {
+    // As above.
+    slots: Mutex<Vec<Option<Told>>>,
+}
+
+/// ASGI's `tls` extension but for its list, which is kept as what cannot be changed.
+struct Told {
+    of: Arc<Facts>,
+    object: Py<PyDict>,
+    chain: Py<PyTuple>,
+}
+
+impl Secured {
+    pub(crate) fn new() -> Self {
+        Self { slots: Mutex::new((0..SECURED).map(|_| None).collect()) }
+    }
+
+    /// As ASGI's `tls` extension has it, for one request.
+    pub(crate) fn object<'py>(&self, py: Python<'py>, facts: &Arc<Facts>) -> PyResult<Bound<'py, PyDict>> {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = &mut slots[place_of(facts)];
+        let told = match slot {
+            Some(told) if is_same(&told.of, facts) => told,
+            slot => slot.insert(Told::new(py, facts)?),
+        };
+        let all = told.object.bind(py).copy()?;
+        all.set_item(intern!(py, "client_cert_chain"), PyList::new(py, told.chain.bind(py))?)?;
+        Ok(all)
+    }
+}
+
+impl Told {
+    /// A client whose certificate does not hold has no connection, and so no error.
+    fn new(py: Python<'_>, facts: &Arc<Facts>) -> PyResult<Self> {
+        let all = PyDict::new(py);
+        all.set_item(intern!(py, "server_cert"), &*facts.server_cert)?;
+        // Its place in the copies.
+        all.set_item(intern!(py, "client_cert_chain"), py.None())?;
+        all.set_item(intern!(py, "client_cert_name"), facts.client_name.as_deref())?;
+        all.set_item(intern!(py, "client_cert_error"), py.None())?;
+        all.set_item(intern!(py, "tls_version"), facts.version)?;
+        all.set_item(intern!(py, "cipher_suite"), facts.cipher)?;
+        let chain = PyTuple::new(py, &facts.client_chain)?.unbind();
+        Ok(Self { of: Arc::clone(facts), object: all.unbind(), chain })
+    }
+}
+
+/// One place for all connections with a certificate of ours whose clients have shown none, else one for each.
+fn place_of(facts: &Arc<Facts>) -> usize {
+    let address = if facts.client_chain.is_empty() {
+        Arc::as_ptr(&facts.server_cert).addr() + usize::from(facts.cipher)
+    } else {
+        Arc::as_ptr(facts).addr()
+    };
+    // Allocations begin at multiples of 16.
+    (address / 16 + address) % SECURED
+}
+
+fn is_same(one: &Arc<Facts>, other: &Arc<Facts>) -> bool {
+    let nobodys = one.client_chain.is_empty() && other.client_chain.is_empty();
+    Arc::ptr_eq(one, other)
+        || nobodys
+            && Arc::ptr_eq(&one.server_cert, &other.server_cert)
+            && (one.version, one.cipher) == (other.version, other.cipher)
 }
 
 /// The names that most headers have.

@@ -8,14 +8,13 @@ use std::borrow::Cow;
 
 use bridgehead_asgi::{Fate, decode_path, http_version};
 use bridgehead_net::{Peer, RequestHead, Scheme, Trace};
-use bridgehead_tls::Facts;
 use http::Version;
 use http::header::{HOST, HeaderMap, HeaderName, HeaderValue, TE};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
-use crate::kept::{Addresses, HeaderNames, method};
+use crate::kept::{Addresses, HeaderNames, Secured, method};
 use crate::names;
 
 /// What all scopes of a worker have in common.
@@ -27,6 +26,7 @@ pub(crate) struct Template {
     state: Option<Py<PyDict>>,
     extensions: Extensions,
     addresses: Addresses,
+    secured: Secured,
     header_names: HeaderNames,
 }
 
@@ -44,7 +44,6 @@ impl Extensions {
         py: Python<'py>,
         head: &RequestHead,
         trailers: Fate,
-        peer: &Peer,
     ) -> PyResult<Bound<'py, PyDict>> {
         let all = PyDict::new(py);
         all.set_item(intern!(py, "http.response.zerocopysend"), PyDict::new(py))?;
@@ -57,34 +56,16 @@ impl Extensions {
         if trailers == Fate::Written {
             all.set_item(intern!(py, "http.response.trailers"), PyDict::new(py))?;
         }
-        if let Some(facts) = &peer.tls {
-            all.set_item(intern!(py, "tls"), tls(py, facts)?)?;
-        }
         all.set_item(intern!(py, "bridgehead.shutdown"), self.shutdown.bind(py).copy()?)?;
         Ok(all)
     }
 
-    fn to_websocket_dict<'py>(&self, py: Python<'py>, peer: &Peer) -> PyResult<Bound<'py, PyDict>> {
+    fn to_websocket_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let all = PyDict::new(py);
         all.set_item(intern!(py, "websocket.http.response"), PyDict::new(py))?;
-        if let Some(facts) = &peer.tls {
-            all.set_item(intern!(py, "tls"), tls(py, facts)?)?;
-        }
         all.set_item(intern!(py, "bridgehead.shutdown"), self.shutdown.bind(py).copy()?)?;
         Ok(all)
     }
-}
-
-/// As ASGI's `tls` extension has it. A client whose certificate does not hold has no connection, and so no error.
-fn tls<'py>(py: Python<'py>, facts: &Facts) -> PyResult<Bound<'py, PyDict>> {
-    let all = PyDict::new(py);
-    all.set_item(intern!(py, "server_cert"), &*facts.server_cert)?;
-    all.set_item(intern!(py, "client_cert_chain"), &facts.client_chain)?;
-    all.set_item(intern!(py, "client_cert_name"), facts.client_name.as_deref())?;
-    all.set_item(intern!(py, "client_cert_error"), py.None())?;
-    all.set_item(intern!(py, "tls_version"), facts.version)?;
-    all.set_item(intern!(py, "cipher_suite"), facts.cipher)?;
-    Ok(all)
 }
 
 /// Whether a client takes trailers, in a framing that has a place for them.
@@ -133,6 +114,7 @@ impl Template {
             state,
             extensions,
             addresses: Addresses::new(),
+            secured: Secured::new(),
             header_names: HeaderNames::new(py),
         })
     }
@@ -154,7 +136,7 @@ impl Template {
         if peer.scheme != Scheme::Http {
             scope.set_item(intern!(py, "scheme"), peer.scheme.as_str())?;
         }
-        scope.set_item(intern!(py, "extensions"), self.extensions.to_dict(py, head, trailers, peer)?)?;
+        self.set_extensions(&scope, self.extensions.to_dict(py, head, trailers)?, peer)?;
         Ok(scope)
     }
 
@@ -171,8 +153,22 @@ impl Template {
         scope.del_item(names::method(py))?;
         scope.set_item(intern!(py, "scheme"), peer.scheme.of_websocket().as_str())?;
         scope.set_item(intern!(py, "subprotocols"), PyList::new(py, subprotocols)?)?;
-        scope.set_item(intern!(py, "extensions"), self.extensions.to_websocket_dict(py, peer)?)?;
+        self.set_extensions(&scope, self.extensions.to_websocket_dict(py)?, peer)?;
         Ok(scope)
+    }
+
+    /// What is offered to one request, and what its connection's TLS came to.
+    fn set_extensions<'py>(
+        &self,
+        scope: &Bound<'py, PyDict>,
+        all: Bound<'py, PyDict>,
+        peer: &Peer,
+    ) -> PyResult<()> {
+        let py = scope.py();
+        if let Some(facts) = &peer.tls {
+            all.set_item(intern!(py, "tls"), self.secured.object(py, facts)?)?;
+        }
+        scope.set_item(intern!(py, "extensions"), all)
     }
 
     /// What scopes of every type have.
