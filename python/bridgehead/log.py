@@ -190,11 +190,6 @@ def misbehaviour(sentence: str, names: Names | None = None) -> None:
     _of_request(logging.ERROR, "ASGI: %s", (sentence,), names)
 
 
-def surprise(sentence: str, names: Names | None = None) -> None:
-    """What came of the application's answer otherwise than it meant."""
-    _of_request(logging.WARNING, "ASGI: %s", (sentence,), names)
-
-
 def refused(client: str, reason: str, names: Names | None = None) -> None:
     """A request that the application never sees."""
     _of_request(logging.DEBUG, "Refused a request of %s: %s", (client, reason), names)

@@ -42,7 +42,6 @@ class Host:
     answer: Callable[..., Coroutine[Any, Any, None]]
     finished: Callable[[], object]
     complain: Callable[[str, log.Names | None], object]
-    warn: Callable[[str, log.Names | None], object]
     route: Callable[[Mapping[str, Any]], str | None]
     census: Callable[[], tuple[int, int, int, int]]
     slow: Callable[[float, str, bool], tuple[str, str]]
@@ -214,7 +213,6 @@ class Worker:
             answer=answer,
             finished=self._requests.finish,
             complain=log.misbehaviour,
-            warn=log.surprise,
             route=route_of,
             census=self._watched.count,
             slow=self._watched.steps.tell,

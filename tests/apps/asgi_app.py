@@ -843,17 +843,23 @@ async def send_pipe(scope: Scope, receive: Receive, send: Send) -> None:
 
 @routes.at("trailers")
 async def send_trailers(scope: Scope, receive: Receive, send: Send) -> None:
-    """The head leaves before the trailers, which `?announced` announces in it. `?whole`: it need not."""
+    """The head leaves before the trailers; `?announced` announces one of them in it."""
     headers = [(b"trailer", b"X-Sum")] if scope["query_string"] == b"announced" else []
     await send({"type": "http.response.start", "status": 200, "headers": headers, "trailers": True})
-    if scope["query_string"] != b"whole":
-        await more(send, b"one")
-        await asyncio.sleep(0.01)
-        await end(send, b"two")
-    else:
-        await end(send, b"onetwo")
-        await asyncio.sleep(0.01)
-    await send({"type": "http.response.trailers", "headers": [(b"x-sum", b"6"), (b"x-late", b"1")]})
+    match scope["query_string"]:
+        case b"whole":
+            await end(send, b"onetwo")
+            await asyncio.sleep(0.01)
+        case b"large":
+            await end(send, b"large" * 1_000_000)
+        case _:
+            await more(send, b"one")
+            await asyncio.sleep(0.01)
+            await end(send, b"two")
+    late = [(b"x-late", b"1"), (b"x-late", b"2")]
+    await send({"type": "http.response.trailers", "headers": [(b"x-sum", b"6"), *late]})
+    if scope["query_string"] == b"large":
+        print("the trailers of a large answer were sent", file=sys.stderr, flush=True)
 
 
 @routes.at("until-shutdown")

@@ -280,33 +280,48 @@ def test_a_promise_may_be_kept_with_nothing(server: Server) -> None:
     assert (body, fields) == (b"body", [])
 
 
-def test_announced_trailers_may_come_long_after_the_head(server: Server) -> None:
+@pytest.mark.parametrize("target", ["announced", "silent", "whole", "large"])
+def test_trailers_come_after_the_head_has_left_be_they_announced_or_not(server: Server, target: str) -> None:
     with server.connect() as client:
-        client.send(b"GET /trailers?announced HTTP/1.1\r\nHost: test\r\nTE: trailers\r\n\r\n")
-        client.read_head()
-        assert read_trailers(client) == (b"onetwo", [b"x-sum: 6"])
+        for _ in range(2):
+            client.send(f"GET /trailers?{target} HTTP/1.1\r\nHost: test\r\nTE: trailers\r\n\r\n".encode())
+            *_, headers, _ = client.read_head()
+            body, fields = read_trailers(client)
+            assert body == (b"onetwo" if target != "large" else b"large" * 1_000_000)
+            assert fields == [b"x-sum: 6", b"x-late: 1", b"x-late: 2"]
+            announced = [value for name, value in headers if name.lower() == "trailer"]
+            assert announced == (["X-Sum"] if target == "announced" else [])
+        client.assert_open()
 
 
-def test_a_body_of_one_piece_waits_for_its_trailers_to_be_announced(server: Server) -> None:
+def test_what_comes_behind_trailers_is_the_next_answer(server: Server) -> None:
+    request = b"GET /trailers HTTP/1.1\r\nHost: test\r\nTE: trailers\r\n\r\n"
     with server.connect() as client:
-        client.send(b"GET /trailers?whole HTTP/1.1\r\nHost: test\r\nTE: trailers\r\n\r\n")
-        client.read_head()
-        assert read_trailers(client) == (b"onetwo", [b"x-sum: 6", b"x-late: 1"])
+        client.send(request * 20 + b"GET /hello HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n")
+        for _ in range(20):
+            client.read_head()
+            assert read_trailers(client)[1] == [b"x-sum: 6", b"x-late: 1", b"x-late: 2"]
+        assert client.read_head()[1] == 200
 
 
-def test_a_trailer_that_a_head_which_has_left_did_not_announce_is_left_out_with_one_warning(
-    loop: str,
-) -> None:
-    with Server("asgi_app:app", "--loop", loop) as server:
-        with server.connect() as client:
-            for target, fields in (("silent", []), ("announced", [b"x-sum: 6"]), ("silent", [])):
-                client.send(f"GET /trailers?{target} HTTP/1.1\r\nHost: test\r\nTE: trailers\r\n\r\n".encode())
-                client.read_head()
-                assert read_trailers(client) == (b"onetwo", fields)
-            client.assert_open()
-        line = server.wait_line("trailer")
-        assert line.startswith("WARNING:  ASGI: the trailer `x-sum` was left out")
-        assert server.stderr.count("left out") == 1
+def test_a_client_that_reads_slowly_gets_its_trailers(server: Server) -> None:
+    with server.connect() as client:
+        client.send(b"GET /trailers?large HTTP/1.1\r\nHost: test\r\nTE: trailers\r\nConnection: close\r\n\r\n")
+        server.wait_line("the trailers of a large answer were sent")
+        assert client.read_to_end().endswith(b"\r\n0\r\nx-sum: 6\r\nx-late: 1\r\nx-late: 2\r\n\r\n")
+
+
+def test_more_trailers_than_a_head_may_hold_are_refused_at_their_send(server: Server) -> None:
+    names = [(f"x-{number}", "1") for number in range(30_000)]
+    many = [{**TRAILERS, "headers": names[:15_000], "more_trailers": True}, {**TRAILERS, "headers": names[15_000:]}]
+    with server.connect() as client:
+        body = code((PROMISE, BODY, *many))
+        client.send(
+            b"POST /messages?name=many-trailers HTTP/1.1\r\nHost: test\r\nTE: trailers\r\n"
+            b"Content-Length: %d\r\n\r\n" % len(body) + body
+        )
+        assert not client.read_to_any_end().endswith(b"\r\n\r\n")
+    assert "than the 24576 that a response can hold" in server.note("many-trailers")["says"]
 
 
 @pytest.mark.parametrize("takes", [(), TAKES_TRAILERS])

@@ -102,11 +102,6 @@ impl ResponseHead {
         names.filter_map(|name| HeaderName::from_bytes(name).ok()).collect()
     }
 
-    /// Announces a trailer; false where no header has a place any more.
-    pub fn announce(&mut self, name: HeaderName) -> bool {
-        self.parts.headers.try_append(TRAILER, name.into()).is_ok()
-    }
-
     /// True if the application promised trailers.
     pub fn promises_trailers(&self) -> bool {
         self.parts.trailers

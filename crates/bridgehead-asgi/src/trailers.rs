@@ -66,12 +66,6 @@ impl Trailers {
         }
     }
 
-    /// True between the end of the body and its trailers.
-    #[must_use]
-    pub fn are_next(self) -> bool {
-        self == Self::Due(Fate::Written)
-    }
-
     /// True while the end of the body is not the end of the response.
     #[must_use]
     pub fn hold_the_end(self) -> bool {

@@ -230,12 +230,6 @@ impl AppHalf {
         }
     }
 
-    /// Whether trailers that no head has announced are not written.
-    #[must_use]
-    pub fn announces_trailers(&self) -> bool {
-        self.0.lock().download.hints.is_none()
-    }
-
     /// Ends a started answer with fields that follow its body.
     #[must_use]
     pub fn end_with(&self, trailers: HeaderMap) -> Room {

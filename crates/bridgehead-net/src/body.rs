@@ -36,6 +36,8 @@ enum BrokenEnd {
 enum Kind {
     Whole(Bytes),
     Stream(ClientHalf, Framing),
+    /// Only trailers are left, which are not hyper's to write.
+    Trailers,
     Ended,
 }
 
@@ -99,6 +101,11 @@ impl Body for AnswerBody {
                 this.kind = Kind::Ended;
                 Some(Ok(Frame::data(body)))
             }
+            Kind::Trailers => {
+                ready!(this.turn.socket().trailers.poll_due());
+                this.kind = Kind::Ended;
+                None
+            }
             Kind::Stream(half, framing) => {
                 let polled = ready!(half.poll_frame(cx));
                 if matches!(polled, Some(Err(_))) && this.end == BrokenEnd::Unsaid {
@@ -114,6 +121,13 @@ impl Body for AnswerBody {
                     _ => {}
                 }
                 this.settle();
+                if let Some(Ok(frame)) = &polled
+                    && let Some(trailers) = frame.trailers_ref()
+                {
+                    this.turn.socket().trailers.ask(trailers);
+                    this.kind = Kind::Trailers;
+                    return Poll::Pending;
+                }
                 polled
             }
         };
@@ -131,7 +145,7 @@ impl Body for AnswerBody {
         match &self.kind {
             Kind::Whole(body) => SizeHint::with_exact(body.len() as u64),
             Kind::Ended => SizeHint::with_exact(0),
-            Kind::Stream(..) => SizeHint::default(),
+            Kind::Stream(..) | Kind::Trailers => SizeHint::default(),
         }
     }
 }

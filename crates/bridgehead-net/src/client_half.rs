@@ -25,7 +25,7 @@ pub(crate) struct ClientHalf(pub(crate) Arc<Shared>);
 pub(crate) struct BrokenOff;
 
 impl ClientHalf {
-    /// Hints can be written before the answer, and trailers that nothing has announced after it.
+    /// Hints can be written before the answer.
     pub(crate) fn speaks_http2(&self) {
         self.0.lock().download.hints = Some(Vec::new());
     }

@@ -66,7 +66,7 @@ impl Io {
 
 impl AsyncWrite for Io {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.socket.poll_write(cx, &[IoSlice::new(bytes)])
+        self.poll_write_vectored(cx, &[IoSlice::new(bytes)])
     }
 
     fn poll_write_vectored(
@@ -74,6 +74,9 @@ impl AsyncWrite for Io {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        if self.socket.trailers.is_due() {
+            return self.socket.trailers.poll_write(cx, &self.socket, slices);
+        }
         let total: usize = slices.iter().map(|slice| slice.len()).sum();
         if slices.len() < 2 || total > JOINED {
             return self.socket.poll_write(cx, slices);
@@ -93,7 +96,9 @@ impl AsyncWrite for Io {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.socket.poll_flush(cx)
+        ready!(self.socket.poll_flush(cx))?;
+        self.socket.trailers.all_is_written(cx);
+        Poll::Ready(Ok(()))
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

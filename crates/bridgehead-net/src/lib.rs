@@ -89,6 +89,7 @@ mod timers;
 mod timestamp;
 mod told;
 mod traffic;
+mod trailer_section;
 mod turn;
 mod upload;
 mod verdict;

@@ -26,6 +26,7 @@ use crate::forked;
 use crate::pace::PaceLimits;
 use crate::reading::Reading;
 use crate::session::{Session, Wire};
+use crate::trailer_section::TrailerSection;
 
 /// A connected stream of either family.
 #[derive(Debug)]
@@ -42,6 +43,7 @@ pub(crate) struct Socket {
     // hyper wants what it polls to be shareable.
     held_up: AtomicBool,
     reading: Mutex<Reading>,
+    pub(crate) trailers: TrailerSection,
     // Bytes that the system has taken.
     written: AtomicU64,
     // Where bytes are counted, if they are.
@@ -106,6 +108,7 @@ impl Socket {
             looked_past: AtomicBool::new(false),
             held_up: AtomicBool::new(false),
             reading: Mutex::new(Reading::new(PaceLimits::default())),
+            trailers: TrailerSection::default(),
             written: AtomicU64::new(0),
             meters: None,
             seat: None,

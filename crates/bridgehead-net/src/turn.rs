@@ -16,6 +16,7 @@ use crate::meters::Course;
 use crate::peer::Peer;
 use crate::refusal::Refusal;
 use crate::request_id::Trace;
+use crate::socket::Socket;
 use crate::story::Story;
 
 /// One request's time on the connection; dropping it makes the connection idle and writes the access line.
@@ -63,6 +64,11 @@ impl Turn {
     /// Who sent it.
     pub(crate) fn peer(&self) -> &Arc<Peer> {
         &self.peer
+    }
+
+    /// Where its answer is written.
+    pub(crate) fn socket(&self) -> &Socket {
+        &self.line.socket
     }
 
     /// What is known of it on both sides, if anything is measured.

@@ -14,8 +14,6 @@ pub(crate) struct Callables {
     pub(crate) finished: Py<PyAny>,
     /// Called with a sentence about the application.
     pub(crate) complain: Py<PyAny>,
-    /// The same, of what is no mistake, but not as it was meant.
-    pub(crate) warn: Py<PyAny>,
     /// Gives the route by which the framework answers a request, of its scope.
     pub(crate) route: Py<PyAny>,
     /// Takes the lines that Python's loggers are to have.

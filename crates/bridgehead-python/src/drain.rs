@@ -79,7 +79,6 @@ pub(crate) struct Books {
     held: Vec<Py<Http>>,
     flush: Flush,
     network: Network,
-    warned_of_trailer: bool,
 }
 
 /// Who has what is kept back leave.
@@ -138,18 +137,6 @@ impl Bridge {
     /// Says something of the application to its operator.
     pub(crate) fn complain(&self, py: Python<'_>, sentence: &str, names: Names<'_>) -> PyResult<()> {
         self.callables.complain.call1(py, (sentence, names)).map(drop)
-    }
-
-    /// Says that a trailer was left out: once for each worker, since its application does so in each answer.
-    pub(crate) fn warn_of_trailer(&self, py: Python<'_>, name: &str, names: Names<'_>) -> PyResult<()> {
-        if std::mem::replace(&mut self.books().warned_of_trailer, true) {
-            return Ok(());
-        }
-        let sentence = format!(
-            "the trailer `{name}` was left out, as others will be: in HTTP/1.1 a stream has to name its trailers in \
-             a `trailer` header of `http.response.start`"
-        );
-        self.callables.warn.call1(py, (sentence, names)).map(drop)
     }
 
     /// The network has ended: its last lines are said.

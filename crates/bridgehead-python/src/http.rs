@@ -189,14 +189,11 @@ impl Http {
                 return Ok(Outcome::File(file));
             }
             Message::Trailers(fields, more) => {
-                let (taken, ended) = this.lock().trailers(fields, more)?;
-                if let Some(name) = taken.left_out {
-                    bridge.warn_of_trailer(py, name.as_str(), this.names())?;
-                }
+                let (room, ended) = this.lock().trailers(fields, more)?;
                 if ended {
                     this.response_ended(py)?;
                 }
-                taken.room.unwrap_or(Room::Free)
+                room
             }
         };
         match room {
@@ -218,7 +215,7 @@ impl Http {
         }
         if ended {
             this.response_ended(slf.py())?;
-        } else if room == Room::Free && Self::keep_back(slf)? && !this.lock().waits_for_trailers() {
+        } else if room == Room::Free && Self::keep_back(slf)? {
             this.keep_for_standby();
         }
         Ok(room)

@@ -18,7 +18,7 @@ use pyo3::prelude::*;
 
 use crate::budget::Budget;
 use crate::raise;
-use crate::trailing::{Taken, Trailing};
+use crate::trailing::Trailing;
 use crate::wait::Wait;
 use crate::websocket_state::WebSocketState;
 
@@ -29,10 +29,8 @@ pub(crate) struct State {
     pub(crate) permit: Option<Permit>,
     pub(crate) request: Request,
     pub(crate) response: Response,
-    /// A head that waits for its body, or to announce the trailers.
+    /// A head that waits for its body.
     pub(crate) held: Option<ResponseHead>,
-    /// All of the body, held with its head.
-    held_body: Bytes,
     pub(crate) waits: Vec<Py<Wait>>,
     pub(crate) budget: Budget,
     /// Whether Tokio already waits for room on our behalf.
@@ -82,7 +80,6 @@ impl State {
             request: Request::default(),
             response: Response::to(method),
             held: None,
-            held_body: Bytes::new(),
             waits: Vec::new(),
             budget: Budget::new(),
             room: RoomWatch::Off,
@@ -149,14 +146,9 @@ impl State {
     }
 
     /// Whether the loop comes first. Not between a head and its body, however slow the machine: what leaves in one piece
-    /// would leave in two, and with another framing. Nor between a body and its trailers, which the head has to announce.
+    /// would leave in two, and with another framing.
     pub(crate) fn is_spent(&mut self, turn: u64) -> bool {
-        self.budget.is_spent(turn) && self.held.is_none() && !self.waits_for_trailers()
-    }
-
-    /// Whether the body has ended and its trailers come next.
-    pub(crate) fn waits_for_trailers(&self) -> bool {
-        self.trailing.as_ref().is_some_and(|trailing| trailing.are_next())
+        self.budget.is_spent(turn) && self.held.is_none()
     }
 
     pub(crate) fn start(&mut self, mut head: ResponseHead) -> PyResult<()> {
@@ -213,24 +205,19 @@ impl State {
         self.response.is_ended() && !self.holds_the_end()
     }
 
-    /// Gives what came of them, and whether the response is over.
-    pub(crate) fn trailers(&mut self, fields: HeaderMap, more: More) -> PyResult<(Taken, bool)> {
+    /// Gives whether anybody is there to read them, and whether the response is over.
+    pub(crate) fn trailers(&mut self, fields: HeaderMap, more: More) -> PyResult<(Room, bool)> {
         let Some(trailing) = &mut self.trailing else {
             return Err(raise::misuse(Misuse::TrailersUnpromised));
         };
-        let mut taken = trailing.take(fields, more, self.held.as_mut(), self.half.as_ref())?;
-        let ended = taken.room.is_some() && more == More::Ends;
-        if ended {
-            taken.room = Some(self.end_with_trailers());
+        if trailing.take(fields, more)? == Fate::Dropped {
+            return Ok((Room::Free, false));
         }
-        Ok((taken, ended))
-    }
-
-    fn end_with_trailers(&mut self) -> Room {
-        self.release();
-        match (&mut self.trailing, &self.half) {
-            (Some(trailing), Some(half)) => half.end_with(trailing.collected()),
-            _ => Room::Gone,
+        let Some(half) = &self.half else { return Ok((Room::Gone, false)) };
+        trailing.announce(half);
+        match more {
+            More::Follows => Ok((half.room_now(), false)),
+            More::Ends => Ok((half.end_with(trailing.collected()), true)),
         }
     }
 
@@ -245,10 +232,6 @@ impl State {
     pub(crate) fn release(&mut self) {
         let Some(head) = self.held.take() else { return };
         let _ = self.begin(head);
-        let body = std::mem::take(&mut self.held_body);
-        if !body.is_empty() {
-            let _ = self.write(body, Write { take: 0, then: Then::Continue });
-        }
     }
 
     /// Gives whether there is room for more, what is to be complained of, and whether the response is over.
@@ -285,23 +268,12 @@ impl State {
         body.truncate(write.take);
         match self.held.take() {
             Some(head) if self.is_complete() => self.complete(head, body, offered, write),
-            Some(head) if self.may_announce(write) => {
-                (self.held, self.held_body) = (Some(head), body);
-                if self.is_gone() { Room::Gone } else { Room::Free }
-            }
             Some(head) => match self.begin(head) {
                 Room::Gone => Room::Gone,
                 _ => self.write(body, write),
             },
             None => self.write(body, write),
         }
-    }
-
-    /// Whether a whole body has come before its head has left, which is to name the trailers that are due.
-    fn may_announce(&self, write: Write) -> bool {
-        self.response.is_ended()
-            && write.then == Then::Continue
-            && self.half.as_ref().is_some_and(AppHalf::announces_trailers)
     }
 
     /// Whether nobody reads any more, or nothing more can be said.

@@ -116,7 +116,6 @@ struct Host {
     answer: Py<PyAny>,
     finished: Py<PyAny>,
     complain: Py<PyAny>,
-    warn: Py<PyAny>,
     /// Gives a scope's route.
     route: Py<PyAny>,
     /// Counts what there is of tasks and threads.
@@ -181,7 +180,6 @@ impl Server {
                 answer: host.answer,
                 finished: host.finished,
                 complain: host.complain,
-                warn: host.warn,
                 route: host.route,
                 reports: options.logs.reports,
             },
