@@ -26,7 +26,8 @@ def test_clients_come_by_tls_and_in_the_clear() -> None:
 
 
 def test_who_comes_in_the_clear_is_sent_to_the_same_place_by_tls() -> None:
-    with Server("tls_app:app", *OURS, *BOTH, "--redirect-https", ready=False) as server:
+    options = (*OURS, *BOTH, "--redirect-https", "--log-level", "debug")
+    with Server("tls_app:app", *options, ready=False) as server:
         lines = server.wait_line("https://127"), server.wait_line("http://127")
         server.addresses = [line.split(" running on ")[1].split()[0] for line in lines]
         secure, clear = server.ports
@@ -34,6 +35,8 @@ def test_who_comes_in_the_clear_is_sent_to_the_same_place_by_tls() -> None:
             for method in ("GET", "POST"):
                 answer = client.ask("/tls?a=b", method=method, body=b"body" if method == "POST" else b"")
                 assert (answer.status, answer.header("location")) == (308, f"https://test:{secure}/tls?a=b")
+                reason = "Permanent Redirect: it came in the clear, and was sent to where TLS is spoken"
+                server.wait_line(f"DEBUG:    Refused a request of 127.0.0.1:{client.port}: {reason}")
         place = f"http://localhost:{clear}/tls"
         answered = httpx.get(place, verify=trusting(), follow_redirects=True, trust_env=False)
         assert answered.json()["scheme"] == "https"

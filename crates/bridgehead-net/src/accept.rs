@@ -167,7 +167,8 @@ pub(crate) fn enter(socket: Socket, peer: Peer, door: Door, worker: Arc<Worker>)
         Door::Secured(doorway) => executor.spawn(handshake::run(socket, peer, doorway, worker)),
         Door::Open => executor.spawn(client::serve(socket, Arc::new(peer), worker)),
         Door::Redirecting(port) => {
-            let app = Arc::new(Redirect { port, app: Arc::clone(&worker.app) });
+            let app =
+                Arc::new(Redirect { port, app: Arc::clone(&worker.app), refusals: worker.config.refusals });
             let worker = Arc::new(Worker { app, ..Worker::clone(&worker) });
             executor.spawn(client::serve(socket, Arc::new(peer), worker));
         }

@@ -10,10 +10,13 @@ use http::header::HOST;
 use http::{StatusCode, uri};
 
 use crate::app::{App, Arrival, Report, RequestHead, Token};
+use crate::config::Refusals;
 use crate::peer::{Address, Peer};
 
 /// The port that browsers take if none is named.
 const USUAL: u16 = 443;
+
+const REASON: &str = "Permanent Redirect: it came in the clear, and was sent to where TLS is spoken";
 
 /// Answers with another place.
 pub(crate) struct Redirect {
@@ -21,6 +24,8 @@ pub(crate) struct Redirect {
     pub(crate) port: u16,
     /// Who hears of what happens.
     pub(crate) app: Arc<dyn App>,
+    /// Whether that is said of each request.
+    pub(crate) refusals: Refusals,
 }
 
 impl App for Redirect {
@@ -34,6 +39,7 @@ impl App for Redirect {
             });
         match head {
             Ok(head) => {
+                self.tell(&arrival);
                 let _ = arrival.half.finish(head.into_parts(), Bytes::new());
                 Ok(())
             }
@@ -45,6 +51,19 @@ impl App for Redirect {
 
     fn report(&self, report: Report) {
         self.app.report(report);
+    }
+}
+
+impl Redirect {
+    /// Says to who wants to know why a request did not reach the application.
+    fn tell(&self, arrival: &Arrival) {
+        if self.refusals == Refusals::Reported {
+            self.app.report(Report::Refused {
+                client: arrival.peer.client.escaped(),
+                reason: REASON.to_owned(),
+                trace: arrival.head.trace.clone(),
+            });
+        }
     }
 }
 
