@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 from bridgehead import log, reports, trace
@@ -73,6 +74,7 @@ class Options:
     connections: int | None
     date_header: bool
     default_headers: tuple[tuple[bytes, bytes], ...]
+    reasons: tuple[tuple[int, str], ...]
     logs: Logs
     forwarding: Forwarding | None
     proxy_protocol: Trusted | None
@@ -243,6 +245,7 @@ class Worker:
             connections=_connections(config),
             date_header=config.date_header,
             default_headers=tuple(config.encoded_headers),
+            reasons=tuple((each.value, each.phrase) for each in HTTPStatus),
             runtime=_runtime(place),
             request_task=place.tasks,
             logs=reports.wanted(config),

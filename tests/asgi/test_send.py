@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from http import HTTPStatus
 from typing import Any
 
 import pytest
@@ -40,6 +41,14 @@ def test_headers_are_optional(server: Server) -> None:
 def test_a_body_is_optional(server: Server) -> None:
     response, _ = send_messages(server, START, '{"type": "http.response.body"}')
     assert (response.status, response.body) == (200, b"")
+
+
+@pytest.mark.parametrize("status", [*(each for each in HTTPStatus if each >= 200), 299, 599])
+def test_a_status_has_the_words_that_python_has_for_it(server: Server, status: int) -> None:
+    start = START.replace("200", str(int(status)))
+    response, _ = send_messages(server, start, '{"type": "http.response.body"}')
+    phrase = status.phrase if isinstance(status, HTTPStatus) else ""
+    assert response.head.split(b"\r\n")[0] == f"HTTP/1.1 {int(status)} {phrase}".encode()
 
 
 def test_an_empty_piece_of_body_has_the_head_leave(server: Server) -> None:

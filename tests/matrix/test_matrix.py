@@ -1,4 +1,4 @@
-"""Real frameworks answer as they do under uvicorn: status, headers and bodies, byte for byte.
+"""Real frameworks answer as they do under uvicorn: status lines, headers and bodies, byte for byte.
 
 The order of headers, the server's own name, the date and the boundaries of chunks may differ, and what holds
 the time (`expires`, the values of signed cookies). Run by `make frameworks`, which installs its needs.
@@ -23,7 +23,7 @@ SERVERS_OWN = {"date", "server", "transfer-encoding"}
 # Some headers are made of sets.
 ENVIRONMENT = {"PYTHONWARNINGS": "ignore", "PYTHONHASHSEED": "0"}
 
-Answer = tuple[int, list[tuple[str, str]], bytes | None]
+Answer = tuple[str, list[tuple[str, str]], bytes | None]
 
 
 def ask_all(port: int) -> dict[str, Answer]:
@@ -45,13 +45,14 @@ def ask_all(port: int) -> dict[str, Answer]:
             try:
                 response = client.read_response(method=method)
             except ClosedError:
-                answers[name] = (0, [], None)
+                answers[name] = ("", [], None)
                 continue
         headers = [(key.lower(), value) for key, value in response.headers]
         for key, value in headers:
             if key == "set-cookie":
                 cookie = value.partition(";")[0].encode()
-        answers[name] = (response.status, sorted(comparable(headers)), response.body)
+        line = f"{response.status} {response.reason}"
+        answers[name] = (line, sorted(comparable(headers)), response.body)
         if ("connection", "close") in headers:
             client.close()
             client = Client(("127.0.0.1", port))

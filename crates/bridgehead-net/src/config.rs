@@ -15,6 +15,7 @@ use crate::health_path::HealthPath;
 use crate::meters::Meters;
 use crate::pace::PaceLimits;
 use crate::proxies::Proxies;
+use crate::reason::Reasons;
 use crate::request_id::RequestIds;
 use crate::rota::Rota;
 use crate::tally::Tally;
@@ -32,6 +33,8 @@ pub struct Config {
     pub date_header: bool,
     /// Sent with each answer that does not carry the same name already.
     pub default_headers: Vec<(HeaderName, Vec<HeaderValue>)>,
+    /// What HTTP/1 has behind a status.
+    pub reasons: Reasons,
     /// Where a line for each request goes, if anywhere.
     pub access_log: Option<AccessLog>,
     /// Whether whoever answers requests hears of those that were refused.

@@ -12,7 +12,6 @@ use http::header::{CONNECTION, EXPECT, HOST, HeaderValue};
 use http::{HeaderMap, Method, Request, Response, Version, request};
 use http_body::Body;
 use hyper::body::Incoming;
-use hyper::ext::ReasonPhrase;
 
 use crate::accept::Worker;
 use crate::app::{Arrival, RequestHead, WebSocketRequest};
@@ -291,9 +290,8 @@ fn response(parts: ResponseParts, config: &Config, turn: &mut Turn) -> Response<
     if parts.close {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
-    if parts.status.canonical_reason().is_none() {
-        // hyper would write "<none>".
-        response.extensions_mut().insert(ReasonPhrase::from_static(b""));
+    if let Some(reason) = config.reasons.of(parts.status) {
+        response.extensions_mut().insert(reason);
     }
     complete(&mut response, config, turn);
     response

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use bridgehead_metrics::{Condition, Gauge, Sheet};
 use bridgehead_net::{
-    Admission, Config, HealthPath, Http2, Listener, LogPipe, Meters, Ownership, Stage, Tally,
+    Admission, Config, HealthPath, Http2, Listener, LogPipe, Meters, Ownership, Reasons, Stage, Tally,
 };
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -76,6 +76,7 @@ struct Options {
     connections: Option<usize>,
     date_header: bool,
     default_headers: Vec<(Vec<u8>, Vec<u8>)>,
+    reasons: Vec<(u16, String)>,
     logs: Logs,
     forwarding: Option<Forwarding>,
     /// Who speaks for clients before their first byte.
@@ -351,6 +352,7 @@ fn config(
         bounds: options.bounds.read(options.connections)?,
         date_header: options.date_header,
         default_headers: default_headers(&options.default_headers)?,
+        reasons: Reasons::new(options.reasons.clone()),
         access_log: logs.access_log,
         refusals: logs.refusals,
         tally: Tally::on(sheet.clone()),

@@ -14,7 +14,7 @@ use std::time::Duration;
 use bridgehead_asgi::{ResponseHead, ResponseParts};
 use bridgehead_net::{
     AdmissionLimits, App, Arrival, Config, Connections, Departures, Executor, HeadLimits, Http2, Lifetimes,
-    Limits, Listener, Ownership, PaceLimits, Pings, Refusals, Signal, Stage, Tally, Token,
+    Limits, Listener, Ownership, PaceLimits, Pings, Reasons, Refusals, Signal, Stage, Tally, Token,
 };
 use http::HeaderMap;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -75,6 +75,7 @@ pub(crate) fn plain(keep_alive: Duration) -> Config {
         http2: Http2::Spoken(Pings { interval: None, timeout: None }),
         date_header: false,
         default_headers: Vec::new(),
+        reasons: Reasons::default(),
         access_log: None,
         refusals: Refusals::Silent,
         tally: Tally::default(),
