@@ -35,6 +35,7 @@ from bridgehead.options import (
     option,
     options_of,
     path,
+    place,
     switch,
     text,
     whole,
@@ -67,7 +68,7 @@ class Config(Operations):
     _: KW_ONLY
     app_dir: str = option(
         "",
-        read=text,
+        read=place,
         metavar="DIR",
         unset="the current directory",
         anchor=below,
@@ -231,7 +232,7 @@ class Config(Operations):
     )
     reload_dirs: tuple[str, ...] = option(
         (),
-        read=many(text, separator=os.pathsep),
+        read=many(place, separator=os.pathsep),
         shape=Shape.LIST,
         flag="--reload-dir",
         metavar="DIR",
@@ -242,7 +243,7 @@ class Config(Operations):
     )
     reload_includes: tuple[str, ...] = option(
         (),
-        read=many(text),
+        read=many(place),
         shape=Shape.LIST,
         flag="--reload-include",
         metavar="PATTERN",
@@ -253,7 +254,7 @@ class Config(Operations):
     )
     reload_excludes: tuple[str, ...] = option(
         (),
-        read=many(text),
+        read=many(place),
         shape=Shape.LIST,
         flag="--reload-exclude",
         metavar="PATTERN",

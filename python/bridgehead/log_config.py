@@ -28,8 +28,8 @@ def read(value: object) -> Any:
         return value
     if isinstance(value, (str, os.PathLike)):
         return os.fspath(value)
-    if _is_parser(value):
-        return value
+    if hasattr(value, "readline") or _is_parser(value):
+        return _parsed(value)
     raise StartError(
         f"{value!r} is not a log configuration", f"name a file ({', '.join(_KINDS)}), or give a dictionary"
     )
@@ -39,6 +39,17 @@ def _is_parser(value: object) -> bool:
     from configparser import RawConfigParser
 
     return isinstance(value, RawConfigParser)
+
+
+def _parsed(value: Any) -> Any:
+    """What an open file holds, read while it is open."""
+    from configparser import ConfigParser
+
+    if not hasattr(value, "readline"):
+        return value
+    parser = ConfigParser()
+    parser.read_file(value)
+    return parser
 
 
 def apply(configuration: Any, *, use_colors: bool | None) -> None:

@@ -196,10 +196,15 @@ def octal(value: object) -> str:
     raise StartError(f"{value!r} is not a mask from 000 to 777", "write it in octal: 027")
 
 
+def place(value: object) -> str:
+    """A path, or no text for none."""
+    return text(os.fspath(value) if isinstance(value, os.PathLike) else value)
+
+
 def path(value: object) -> str:
     """A path, which has at least one letter."""
-    if text(value):
-        return text(value)
+    if place(value):
+        return place(value)
     raise StartError("'' is no path", "name a file, or leave it out")
 
 
@@ -265,6 +270,8 @@ def many(read_one: Reader[T], *, separator: str | None = None) -> Reader[tuple[T
 
     def read(value: object) -> tuple[T, ...]:
         written = value.split(separator) if isinstance(value, str) else value
+        if isinstance(written, os.PathLike):
+            written = [written]
         if not isinstance(written, Iterable):
             raise StartError(f"{value!r} is not a list")
         return tuple(read_one(each) for each in written)

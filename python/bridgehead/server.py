@@ -24,12 +24,14 @@ from bridgehead.listening import Listening
 from bridgehead.loops import OwnLoop, a_loop_runs
 from bridgehead.patience import Patience
 from bridgehead.server_config import Config
+from bridgehead.server_state import Stateful
 from bridgehead.signature import with_the_options
 from bridgehead.sockets import Bound, adopt, bind
 from bridgehead.station import Station
 from bridgehead.taken_signals import Taken
 from bridgehead.task_trial import choose
 from bridgehead.tenure import LOOK, Tenure
+from bridgehead.uvicorn_parameters import OF_RUN
 from bridgehead.worker import Place, Worker
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ _TICK = 0.1  # seconds between looks, for who overrides what is looked at; uvico
 _TICKS = 864_000  # then the counter begins anew, as uvicorn's does: after a day
 
 
-class Server:
+class Server(Stateful):
     """Serves one application: `Server(Config(app)).run()`, or `await server.serve()` in a loop that runs.
 
     `started` says that clients are let in. Setting `should_exit`, from any thread, ends the server in order;
@@ -207,8 +209,8 @@ class Server:
         """Until the server is to end."""
         self._begin()
         counter = 0
-        pause = LOOK if self._tenure is not None else None
-        pause = _TICK if self._is_overridden("should_exit", "on_tick") else pause
+        ticks = self.config.callback_notify is not None or self._is_overridden("should_exit", "on_tick")
+        pause = _TICK if ticks else LOOK if self._tenure is not None else None
         while True:
             self._changed.clear()
             if await self.on_tick(counter):
@@ -224,8 +226,9 @@ class Server:
         log.logger().warning("The server [%d] %s: it ends.", os.getpid(), reason)
         self.should_exit = True
 
-    async def on_tick(self, counter: int) -> bool:  # noqa: ARG002 - for who overrides it
-        """Whether the server is to end. Called ten times a second when it is overridden."""
+    async def on_tick(self, counter: int) -> bool:
+        """Whether the server is to end. Called ten times a second where that is of use to somebody."""
+        await self._notify(counter)
         return self.should_exit
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -261,10 +264,7 @@ class Server:
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """SIGINT and SIGTERM end the server meanwhile; afterwards they are raised again.
-
-        Only in the main thread: Python lets no other set handlers.
-        """
+        """In the main thread signals end the server meanwhile; afterwards they are raised again."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -397,4 +397,4 @@ def run(*app: Any, **options: Any) -> None:
     The process ends by the signal that ended the server; Ctrl+C returns. A failing start exits with code 3.
     """
     with suppress(KeyboardInterrupt):
-        Server(Config(*app, **options)).begin()
+        Server(Config(**OF_RUN.bind(*app, **options).arguments)).begin()

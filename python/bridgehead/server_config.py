@@ -9,9 +9,10 @@ import asyncio
 import contextvars
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import fields
-from typing import TYPE_CHECKING, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 from bridgehead import config as options
 from bridgehead import log
@@ -19,25 +20,43 @@ from bridgehead.asgi import Application
 from bridgehead.cores import workers
 from bridgehead.lifespan import Deadlines, Lifespan
 from bridgehead.sockets import bind
+from bridgehead.uvicorn_arguments import arguments
+from bridgehead.uvicorn_parameters import OF_CONFIG, of_a_method
 
 if TYPE_CHECKING:
     from bridgehead.certificates import Credentials, Keeper
+    from bridgehead.ssl_context import Context
 
 
 class Config(options.Config):
     """The options of a `Server`, by uvicorn's names: `Config(app, port=0, log_level="warning")`.
 
     `app` is an application, or the words that name one. Every option can be assigned until the server starts.
+    Without their names they come in uvicorn's order.
     """
+
+    callback_notify: Callable[..., Awaitable[None]] | None  # told that the server lives,
+    timeout_notify: float  # so many seconds after it was told before
+    ssl_context_factory: None
 
     loaded: bool
     loaded_app: Application
     loaded_name: str
     credentials: "Credentials | None"  # with what handshakes are made, once it is loaded
 
+    if not TYPE_CHECKING:  # who checks types is told of the options' own, by keyword
+
+        def __init__(self, *positional: Any, **named: Any) -> None:
+            given = arguments(positional, named)
+            super().__init__(**given.options)
+            self.callback_notify = given.callback_notify
+            self.timeout_notify = given.timeout_notify
+            self.ssl_context_factory = None
+
     def __post_init__(self) -> None:
         super().__post_init__()
         self.loaded = False
+        self._lifespan_class: Any = None
         self.configure_logging()
 
     @classmethod
@@ -115,9 +134,37 @@ class Config(options.Config):
         return [*server, *self.headers]
 
     @property
-    def lifespan_class(self) -> "type[ServerLifespan]":
-        """Called with the configuration, gives what a server starts and ends the application with."""
+    def lifespan_class(self) -> Any:
+        """Called with the configuration, gives what starts and ends the application; may be assigned."""
+        return self._lifespan_class or self._own_lifespan()
+
+    @lifespan_class.setter
+    def lifespan_class(self, chosen: type[Lifespan]) -> None:
+        self._lifespan_class = chosen
+
+    def _own_lifespan(self) -> type[Lifespan]:
         return ServerLifespan
+
+    @property
+    def ssl(self) -> "Context | None":
+        """What stands for the context of Python's, where TLS is on."""
+        from bridgehead.ssl_context import Context
+
+        return Context(self) if self.is_ssl else None
+
+    @property
+    def reload_dirs_excludes(self) -> list[Path]:
+        """The directories among the patterns of what is not watched."""
+        return [Path(each) for each in self.reload_excludes if Path(each).is_dir()]
+
+    def load_app(self) -> Application:
+        """Find the application; uvicorn's `load` in two steps."""
+        self.load()
+        return self.loaded_app
+
+    def setup_event_loop(self) -> None:
+        """Gone in uvicorn since 0.36."""
+        raise AttributeError("`setup_event_loop` was replaced by `get_loop_factory` in uvicorn 0.36.0")
 
     def get_loop_factory(self) -> Callable[[], asyncio.AbstractEventLoop]:
         """For `asyncio.run(server.serve(), loop_factory=…)`: makes the loop that `loop` names."""
@@ -148,3 +195,6 @@ class ServerLifespan(Lifespan):
             startup=config.timeout_lifespan_startup, shutdown=config.timeout_lifespan_shutdown
         )
         super().__init__(config.loaded_app, config.lifespan, deadlines, contextvars.copy_context())
+
+
+Config.__init__.__signature__ = of_a_method(OF_CONFIG)  # type: ignore[attr-defined]

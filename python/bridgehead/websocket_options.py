@@ -8,6 +8,7 @@ Rust enforces all of them, which reads them off a `Config`; 0 is none where ther
 from dataclasses import dataclass
 from typing import cast
 
+from bridgehead.errors import StartError
 from bridgehead.health_options import HealthOptions
 from bridgehead.options import choice, maybe, option, switch, whole
 from bridgehead.quantities import Bytes, seconds, some
@@ -17,6 +18,18 @@ _GROUP = "WebSockets"
 _LARGEST = 2**40
 
 
+_LIBRARIES = choice("auto", "none", "websockets", "websockets-sansio", "wsproto")
+
+
+def _library(value: object) -> str:
+    """The name of a library of uvicorn's; a class of somebody's own cannot be heeded."""
+    if isinstance(value, type) or (isinstance(value, str) and ":" in value):
+        raise StartError(
+            f"{value!r} is a protocol of Python's, and WebSockets are spoken in Rust here", "leave it out"
+        )
+    return _LIBRARIES(value)
+
+
 @dataclass(slots=True, kw_only=True, init=False, repr=False, eq=False)  # `Config` has these
 class WebSocketOptions(HealthOptions):
     """What a WebSocket may cost, and how it is kept alive."""
@@ -24,7 +37,7 @@ class WebSocketOptions(HealthOptions):
     ws: str = option(
         "auto",
         # uvicorn's names of libraries; there is one implementation here, and it is in Rust.
-        read=choice("auto", "none", "websockets", "websockets-sansio", "wsproto"),
+        read=_library,
         metavar="auto|none",
         group=_GROUP,
         help="none: a request for a WebSocket is like any other; uvicorn's other words mean auto",

@@ -11,7 +11,6 @@ import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import Any
 
 from bridgehead import log, reports, trace
@@ -26,6 +25,7 @@ from bridgehead.lifespan import Lifespan
 from bridgehead.loops import OwnLoop
 from bridgehead.open_files import connections_that_fit
 from bridgehead.patience import Patience
+from bridgehead.reasons import REASONS
 from bridgehead.reports import Logs
 from bridgehead.route import route_of
 from bridgehead.server_config import Config
@@ -245,7 +245,7 @@ class Worker:
             connections=_connections(config),
             date_header=config.date_header,
             default_headers=tuple(config.encoded_headers),
-            reasons=tuple((each.value, each.phrase) for each in HTTPStatus),
+            reasons=REASONS,
             runtime=_runtime(place),
             request_task=place.tasks,
             logs=reports.wanted(config),

@@ -306,14 +306,19 @@ def test_what_comes_behind_trailers_is_the_next_answer(server: Server) -> None:
 
 def test_a_client_that_reads_slowly_gets_its_trailers(server: Server) -> None:
     with server.connect() as client:
-        client.send(b"GET /trailers?large HTTP/1.1\r\nHost: test\r\nTE: trailers\r\nConnection: close\r\n\r\n")
+        client.send(
+            b"GET /trailers?large HTTP/1.1\r\nHost: test\r\nTE: trailers\r\nConnection: close\r\n\r\n"
+        )
         server.wait_line("the trailers of a large answer were sent")
         assert client.read_to_end().endswith(b"\r\n0\r\nx-sum: 6\r\nx-late: 1\r\nx-late: 2\r\n\r\n")
 
 
 def test_more_trailers_than_a_head_may_hold_are_refused_at_their_send(server: Server) -> None:
     names = [(f"x-{number}", "1") for number in range(30_000)]
-    many = [{**TRAILERS, "headers": names[:15_000], "more_trailers": True}, {**TRAILERS, "headers": names[15_000:]}]
+    many = [
+        {**TRAILERS, "headers": names[:15_000], "more_trailers": True},
+        {**TRAILERS, "headers": names[15_000:]},
+    ]
     with server.connect() as client:
         body = code((PROMISE, BODY, *many))
         client.send(

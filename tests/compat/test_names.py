@@ -14,8 +14,8 @@ import pytest
 from bridgehead import StartError
 from bridgehead.compat import uvicorn as shim
 from bridgehead.compat.uvicorn.config import LOGGING_CONFIG, Config
-from bridgehead.compat.uvicorn.parameters import UVICORNS
 from bridgehead.compat.uvicorn.server import Server
+from bridgehead.uvicorn_parameters import UVICORNS
 
 # What 205 projects of the package index import, each with its module.
 IMPORTED = {

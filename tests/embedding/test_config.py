@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import inspect
 import logging
@@ -20,18 +21,89 @@ from harness.embedded import InThread, heard, server_of
 import bridgehead
 from bridgehead import Config, Server, StartError
 from bridgehead.config import OPTIONS
+from bridgehead.server_config import ServerLifespan
+from bridgehead.uvicorn_parameters import UVICORNS
 
 pytestmark = pytest.mark.skipif(UVICORN, reason="these run Bridgehead by its own names")
 
 
-@pytest.mark.parametrize("taker", [Config, bridgehead.run])
-def test_every_option_is_a_keyword_and_the_application_comes_first(taker: Any) -> None:
-    parameters = inspect.signature(taker).parameters
+BESIDE = {"callback_notify", "timeout_notify", "ssl_context_factory"}  # uvicorn's, which are no options
+
+
+def test_every_option_is_a_keyword_of_run_and_the_application_comes_first() -> None:
+    parameters = inspect.signature(bridgehead.run).parameters
     assert next(iter(parameters)) == "app"
-    assert set(parameters) == {option.name for option in OPTIONS}
+    assert set(parameters) == {option.name for option in OPTIONS} | {"ssl_context_factory"}
     kinds = [each.kind for each in parameters.values()]
     assert kinds[0] == inspect.Parameter.POSITIONAL_OR_KEYWORD
     assert set(kinds[1:]) == {inspect.Parameter.KEYWORD_ONLY}
+    with pytest.raises(TypeError, match="positional"):
+        bridgehead.run("main:app", "0.0.0.0")  # type: ignore[call-arg]
+
+
+def test_a_configuration_takes_what_uvicorns_takes_in_its_order_and_ours_by_keyword() -> None:
+    parameters = inspect.signature(Config).parameters
+    assert [*parameters][: len(UVICORNS)] == [*UVICORNS]
+    assert set(parameters) == {option.name for option in OPTIONS} | BESIDE
+    ours = [each.kind for name, each in parameters.items() if name not in UVICORNS]
+    assert set(ours) == {inspect.Parameter.KEYWORD_ONLY}
+    config = Config("main:app", "0.0.0.0", 80, None, None, "asyncio")  # type: ignore[call-arg, arg-type]
+    assert (config.host, config.port, config.loop) == ("0.0.0.0", 80, "asyncio")
+    assert not config.is_ssl
+    assert config.ssl is None
+
+
+def test_paths_may_be_paths_and_patterns_may_be_one() -> None:
+    here = Path("here and there")
+    config = Config("main:app", app_dir=here, uds=here, env_file=here, reload_dirs=here)  # type: ignore[arg-type]
+    assert (config.app_dir, config.uds, config.env_file) == (str(here),) * 3
+    assert config.reload_dirs == (str(here),)
+    assert Config("main:app", reload_includes="with blanks.txt").reload_includes == ("with blanks.txt",)  # type: ignore[arg-type]
+    config.ssl_certfile = here  # type: ignore[assignment]
+    assert config.ssl_certfile == (str(here),)
+    assert config.is_ssl
+
+
+def test_protocols_and_contexts_of_pythons_are_refused_with_a_word() -> None:
+    class Mine(asyncio.Protocol):
+        pass
+
+    options: dict[str, Any]
+    for options, says in (
+        ({"http": Mine}, "HTTP is spoken in Rust"),
+        ({"ws": Mine}, "WebSockets are spoken in Rust"),
+        ({"ssl_context_factory": print}, "TLS is spoken by rustls"),
+    ):
+        with pytest.raises(StartError, match=says):
+            Config("main:app", **options)
+
+
+def test_a_callback_is_told_that_the_server_lives() -> None:
+    told: list[int] = []
+
+    async def notify() -> None:
+        told.append(len(server.server_state.tasks))
+        server.should_exit = len(told) == 2
+
+    server = Server(Config(App(), port=0, callback_notify=notify, timeout_notify=0))  # type: ignore[call-arg]
+    server.run()
+    assert told == [0, 0]
+    assert server.last_notified > 0
+
+
+def test_the_class_of_the_lifespan_may_be_assigned() -> None:
+    config = Config(App(), port=0, log_level="warning")
+    made: list[Any] = []
+
+    class Mine(ServerLifespan):
+        async def startup(self) -> None:
+            made.append(self)
+            await super().startup()
+
+    config.lifespan_class = Mine
+    with InThread(Server(config)) as running:
+        assert running.ask("/").status == 200
+        assert made == [running.server.lifespan]
 
 
 def test_uvicorns_names_mean_the_same() -> None:
@@ -41,7 +113,7 @@ def test_uvicorns_names_mean_the_same() -> None:
     assert not config.loaded
 
 
-@pytest.mark.parametrize("name", ["ssl_certfil", "ssl_context_factory", "workers_", "nonsense"])
+@pytest.mark.parametrize("name", ["ssl_certfil", "workers_", "nonsense"])
 def test_what_is_no_option_is_a_type_error(name: str) -> None:
     with pytest.raises(TypeError, match=name):
         Config("main:app", **{name: "x"})  # type: ignore[arg-type]

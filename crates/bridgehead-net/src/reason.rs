@@ -12,7 +12,7 @@ use hyper::ext::ReasonPhrase;
 pub struct Reasons(Vec<(StatusCode, ReasonPhrase)>);
 
 impl Reasons {
-    /// Takes all words there are.
+    /// Takes words, be they hyper's or not.
     #[must_use]
     pub fn new(words: Vec<(u16, String)>) -> Self {
         let other = words.into_iter().filter_map(|(status, word)| {

@@ -6,18 +6,11 @@ Invariant: each attribute that uvicorn's has is there, and can be assigned.
 """
 
 import logging
-import os
 import ssl
-from collections.abc import Awaitable, Callable
-from configparser import RawConfigParser
-from pathlib import Path
-from typing import IO, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from bridgehead import server_config
-from bridgehead.asgi import Application
-from bridgehead.compat.uvicorn.parameters import KEPT, OF_CONFIG, of_a_method
-from bridgehead.compat.uvicorn.tls import Context
-from bridgehead.errors import EXIT_START_FAILED, StartError
+from bridgehead.errors import EXIT_START_FAILED
 from bridgehead.formatters import TRACE as TRACE_LOG_LEVEL
 from bridgehead.lifespan import Lifespan
 from bridgehead.logging_config import LOGGING_CONFIG as LOGGING_CONFIG
@@ -70,97 +63,18 @@ class UvicornDeprecationWarning(UserWarning):
     """What uvicorn warns of that will go; programs name it in their filters."""
 
 
-_PATHS = ("env_file", "uds", "app_dir", "ssl_keyfile", "ssl_certfile", "ssl_ca_certs")
-
-
 class Config(server_config.Config):
     """uvicorn's configuration: its parameters in its order, and ours by keyword."""
 
-    callback_notify: Callable[..., Awaitable[None]] | None
-    timeout_notify: float
-    ssl_context_factory: None
+    if TYPE_CHECKING:  # programs that were written for it are not asked for our types
 
-    def __init__(self, *positional: Any, **named: Any) -> None:
-        given = OF_CONFIG.bind(*positional, **named).arguments
-        kept = {name: given.pop(name) for name in KEPT & given.keys()}
-        self._refuse_foreign(given, kept)
-        super().__init__(**{name: _ours(name, value) for name, value in given.items()})
-        self.callback_notify = kept.get("callback_notify")
-        self.timeout_notify = kept.get("timeout_notify", 30)
-        self.ssl_context_factory = None
-        self._lifespan_class: type[Lifespan] | None = None
+        def __init__(self, *positional: Any, **named: Any) -> None: ...
 
-    @staticmethod
-    def _refuse_foreign(given: dict[str, Any], kept: dict[str, Any]) -> None:
-        """What nothing here could be made of is said at once."""
-        if kept.get("ssl_context_factory") is not None:
-            raise StartError(
-                "ssl_context_factory makes a context of Python's, and TLS is spoken by rustls here",
-                "name the files by ssl_certfile, ssl_keyfile and ssl_ca_certs",
-            )
-        ws = given.get("ws")
-        if isinstance(ws, type) or (isinstance(ws, str) and ":" in ws):
-            raise StartError(
-                f"{ws!r} is a protocol of Python's, and WebSockets are spoken in Rust here", "leave it out"
-            )
-
-    @property
-    def lifespan_class(self) -> Any:
-        """What a server starts and ends the application with; may be assigned."""
-        if self._lifespan_class is not None:
-            return self._lifespan_class
+    def _own_lifespan(self) -> type[Lifespan]:
         from bridgehead.compat.uvicorn.lifespan.on import LifespanOn
 
         return LifespanOn
 
-    @lifespan_class.setter
-    def lifespan_class(self, chosen: type[Lifespan]) -> None:
-        self._lifespan_class = chosen
-
-    @property
-    def ssl(self) -> Context | None:
-        """What stands for the context of Python's, where TLS is on."""
-        return Context(self) if self.is_ssl else None
-
-    @property
-    def reload_dirs_excludes(self) -> list[Path]:
-        """The directories among the patterns of what is not watched."""
-        return [Path(each) for each in self.reload_excludes if Path(each).is_dir()]
-
-    def load_app(self) -> Application:
-        """Find the application; uvicorn's `load` in two steps."""
-        self.load()
-        return self.loaded_app
-
     def get_loop_factory(self) -> Any:
         """None for `loop="none"`: the caller's own way of making loops."""
         return None if self.loop == "none" else super().get_loop_factory()
-
-    def setup_event_loop(self) -> None:
-        """Gone in uvicorn since 0.36."""
-        raise AttributeError("`setup_event_loop` was replaced by `get_loop_factory` in uvicorn 0.36.0")
-
-
-Config.__init__.__signature__ = of_a_method(OF_CONFIG)  # type: ignore[attr-defined]
-
-
-def _ours(name: str, value: Any) -> Any:
-    """What our own reader takes for a value that uvicorn's takes."""
-    if name in _PATHS and isinstance(value, os.PathLike):
-        return os.fspath(value)
-    if name == "log_config":
-        return _log_config(value)
-    if name in ("reload_dirs", "reload_includes", "reload_excludes"):
-        return [value] if isinstance(value, str) else [os.fspath(each) for each in value or ()]
-    return value
-
-
-def _log_config(value: dict[str, Any] | str | os.PathLike[str] | RawConfigParser | IO[Any] | None) -> Any:
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    if value is None or isinstance(value, str | dict):
-        return value
-    import logging.config
-
-    logging.config.fileConfig(value, disable_existing_loggers=False)
-    return None

@@ -20,10 +20,10 @@ from bridgehead.compat.uvicorn.config import LOGGING_CONFIG as LOGGING_CONFIG
 from bridgehead.compat.uvicorn.config import SSL_PROTOCOL_VERSION as SSL_PROTOCOL_VERSION
 from bridgehead.compat.uvicorn.config import STARTUP_FAILURE as STARTUP_FAILURE
 from bridgehead.compat.uvicorn.config import Config
-from bridgehead.compat.uvicorn.parameters import OF_RUN
 from bridgehead.compat.uvicorn.server import Server
 from bridgehead.errors import EXIT_START_FAILED, StartError
 from bridgehead.settings import read_settings
+from bridgehead.uvicorn_parameters import OF_RUN
 
 
 def run(*app: Any, **options: Any) -> None:

@@ -77,11 +77,18 @@ UVICORNS: Mapping[str, Any] = MappingProxyType(
 KEPT = frozenset({"timeout_notify", "callback_notify", "ssl_context_factory"})
 
 
+# Of a server that the program has, which `run` does not give it.
+_OF_A_SERVER = frozenset({"timeout_notify", "callback_notify"})
+
+
 def _signature(*, named: bool) -> inspect.Signature:
     kind = inspect.Parameter.KEYWORD_ONLY if named else inspect.Parameter.POSITIONAL_OR_KEYWORD
+    left_out = {"app", *(_OF_A_SERVER if named else ())}
     first = inspect.Parameter("app", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     theirs = [
-        inspect.Parameter(name, kind, default=default) for name, default in UVICORNS.items() if name != "app"
+        inspect.Parameter(name, kind, default=default)
+        for name, default in UVICORNS.items()
+        if name not in left_out
     ]
     ours = [
         inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=None)
