@@ -7,13 +7,18 @@ Invariant: to everybody else it is the task that asyncio would have made of the 
 
 import asyncio
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from bridgehead._native import Parked
 from bridgehead.task_names import look_up
 
+if TYPE_CHECKING:
+    Task = asyncio.Task[Any]
+else:
+    Task = asyncio.Task
 
-class RequestTask(asyncio.Task[Any]):
+
+class RequestTask(Task):
     """A task whose coroutine is a `Parked`, and which answers for the coroutine in that."""
 
     __slots__ = ()
@@ -38,6 +43,10 @@ class RequestTask(asyncio.Task[Any]):
         """The request's coroutine, as asyncio's own has it."""
         return self._coro
 
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        """Refuse to be copied, by the name that C has for its own."""
+        raise TypeError("cannot pickle '_asyncio.Task' object")
+
     if sys.version_info >= (3, 13):
 
         def uncancel(self) -> int:
@@ -49,5 +58,6 @@ class RequestTask(asyncio.Task[Any]):
             return left
 
 
-# As tasks show themselves in logs.
+# As tasks and their type show themselves in logs.
 RequestTask.__name__ = RequestTask.__qualname__ = "Task"
+RequestTask.__module__ = "_asyncio"

@@ -13,6 +13,7 @@ import os
 import sys
 import threading
 from collections import Counter
+from collections.abc import Generator
 from contextlib import suppress
 from typing import Any
 
@@ -67,13 +68,39 @@ async def show_the_type_of_the_task(scope: Scope, receive: Receive, send: Send) 
     )
 
 
+class Refuses:
+    """Yields itself as a future does, and cannot be waited for."""
+
+    _asyncio_future_blocking = True
+
+    def get_loop(self) -> asyncio.AbstractEventLoop:
+        return asyncio.get_running_loop()
+
+    def add_done_callback(self, *_: Any, **__: Any) -> None:
+        raise RuntimeError("refused by the test")
+
+    def __await__(self) -> Generator[Any, None, None]:
+        yield self
+
+
+@routes.at("await-what-refuses")
+async def await_what_refuses(scope: Scope, receive: Receive, send: Send) -> None:
+    if option(scope, "late"):
+        await asyncio.sleep(0)
+    try:
+        await Refuses()
+    except RuntimeError as error:
+        routes.note("refused", str(error))
+        raise
+
+
 @routes.at("objects")
 async def show_objects(scope: Scope, receive: Receive, send: Send) -> None:
     """How many objects of the bridge's types there are; the uncollectable ones by their type's references."""
     await read_body(receive)
     types = {type(receive()): "Receive", type(send({})): "Send"}
     gc.collect()
-    wanted = ("Http", "Wait", "Task", "Parked", "Resume", "Context", "Flusher", "coroutine")
+    wanted = ("Http", "Wait", "Task", "Parked", "Wakeup", "Step", "Context", "Flusher", "coroutine")
     counts = Counter(type(each).__name__ for each in gc.get_objects())
     await answer_json(
         send,

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(UVICORN, reason="what is counted are objects of 
 FEW, MANY = 500, int(os.environ.get("REQUESTS", "10000"))
 DRIVERS, CONNECTIONS = 4, 8
 # Types that are recycled keep up to 64 of a kind; the others what the count itself needs.
-RECYCLED = {"Receive": 70, "Send": 70, "Resume": 70}
+RECYCLED = {"Receive": 70, "Send": 70, "Wakeup": 70, "Step": 70}
 SPARE = 8
 
 

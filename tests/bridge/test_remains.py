@@ -48,7 +48,7 @@ def test_thousands_of_requests_leave_no_objects_behind(server: Server) -> None:
     after: dict[str, Any] = server.ask("/objects").json()
     grown = {name: count - before[name] for name, count in after.items() if count > before[name]}
     # Types that are recycled keep up to 64 of a kind.
-    allowed = {"Receive": 70, "Send": 70, "Resume": 70}
+    allowed = {"Receive": 70, "Send": 70, "Wakeup": 70, "Step": 70}
     assert not {name: more for name, more in grown.items() if more > allowed.get(name, 8)}, (before, after)
 
 

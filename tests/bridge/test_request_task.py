@@ -407,6 +407,169 @@ async def waits_for_a_future_of_another_make(make: Make) -> object:
     return found
 
 
+class Refuses:
+    """A future that one cannot wait for: what is asked of it raises, where asyncio's task would be lost."""
+
+    def __init__(self, where: str, error: BaseException) -> None:
+        self.where, self.error = where, error
+        self._loop = asyncio.get_running_loop()
+
+    def at(self, where: str) -> None:
+        if self.where == where:
+            raise self.error
+
+    @property
+    def _asyncio_future_blocking(self) -> bool:
+        self.at("blocking")
+        return True
+
+    @_asyncio_future_blocking.setter
+    def _asyncio_future_blocking(self, _: bool) -> None:
+        self.at("unblocking")
+
+    def get_loop(self) -> asyncio.AbstractEventLoop:
+        self.at("loop")
+        return self._loop
+
+    def add_done_callback(self, _callback: Any, *, context: Any = None) -> None:
+        del context
+        self.at("adding")
+
+    def __await__(self) -> Generator[object, None, None]:
+        yield self
+
+
+@pytest.mark.parametrize("where", ["blocking", "unblocking", "loop", "adding"])
+@pytest.mark.parametrize("steps", [0, 1])
+@pytest.mark.parametrize("kind", [ValueError, KeyboardInterrupt, AttributeError])
+def test_what_cannot_be_waited_for_raises_where_it_is_awaited(
+    where: str, steps: int, kind: type[BaseException]
+) -> None:
+    async def main() -> list[object]:
+        refused = kind("refused")
+
+        async def work() -> list[object]:
+            seen: list[object] = []
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            for _ in range(300):
+                try:
+                    await Refuses(where, refused)
+                except BaseException as error:
+                    seen.append(error is refused or type(error))
+            await asyncio.sleep(0.001)
+            return [*set(seen), len(seen)]
+
+        task: list[object] = await ours(work())
+        return task
+
+    # An attribute that is missing says that it is no future, as it does to asyncio's own task.
+    said = {"blocking": RuntimeError}.get(where, True) if kind is AttributeError else True
+    if (where, kind) == ("loop", AttributeError):
+        pytest.skip("asked inside a method, it is the method's own error")
+    assert asyncio.run(main()) == [said, 300]
+
+
+def test_a_future_that_raises_when_it_is_told_to_cancel_is_waited_for_all_the_same() -> None:
+    """As in asyncio's own task: the loop is told, and the cancellation thrown when the future calls."""
+
+    class Stubborn(Prompt):
+        def cancel(self, msg: object = None) -> bool:
+            raise LookupError(msg)
+
+    async def main(make: Make) -> object:
+        loop = asyncio.get_running_loop()
+        told: list[object] = []
+        loop.set_exception_handler(lambda _loop, context: told.append(repr(context["exception"])))
+
+        async def work(steps: int) -> object:
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            asyncio.current_task().cancel("why")  # type: ignore[union-attr]
+            future = Stubborn()
+            loop.call_later(0.001, future.finish, "resolved")
+            return await future
+
+        return [await came_of(make(work(steps))) for steps in (0, 1)], told
+
+    assert asyncio.run(main(ours)) == asyncio.run(main(plain))
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_a_future_that_calls_back_as_soon_as_it_is_asked_to_goes_on_in_the_loops_next_turn(
+    steps: int,
+) -> None:
+    class Eager(Prompt):
+        def add_done_callback(self, callback: Any, *, context: Any = None) -> None:
+            del context
+            self.state = "resolved"
+            callback(self)
+
+    async def main() -> object:
+        async def work() -> str:
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            return await Eager()
+
+        return await asyncio.wait_for(ours(work()), 20)
+
+    assert asyncio.run(main()) == "resolved"
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_a_coroutine_that_the_loop_refuses_to_go_on_with_is_closed_and_its_task_ends(steps: int) -> None:
+    async def main() -> list[object]:
+        loop: Any = asyncio.get_running_loop()
+        usual, seen = loop.call_soon, []
+
+        def refuse(callback: Any, *args: Any, **named: Any) -> Any:
+            if type(callback).__name__ != "Step":
+                return usual(callback, *args, **named)
+            loop.call_soon = usual
+            raise MemoryError("refused")
+
+        async def work() -> None:
+            await asyncio.sleep(0.001 * steps)
+            loop.call_soon = refuse
+            try:
+                await asyncio.sleep(0)
+            except GeneratorExit:
+                seen.append("closed")
+                raise
+
+        return [*seen, await came_of(ours(work())), *seen]
+
+    assert asyncio.run(main()) == ["MemoryError('refused',) after 'None'", "closed"]
+
+
+@scenario
+async def is_called_back_after_its_end(make: Make) -> object:
+    loop = asyncio.get_running_loop()
+    told: list[object] = []
+    loop.set_exception_handler(lambda _loop, context: told.append(said(repr(context["exception"]))))
+    waited, over = loop.create_future(), loop.create_future()
+    over.set_result(None)
+
+    async def work() -> None:
+        await asyncio.sleep(0)
+        await waited
+
+    task = make(work())
+    while not waited._callbacks:
+        await asyncio.sleep(0)
+    wakeup: Any = waited._callbacks[0][0]
+    waited.set_result(None)
+    await task
+    told.append(wakeup.__self__ is task)
+    for argument in (over, loop.create_future()):
+        loop.call_soon(wakeup, argument)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+    with pytest.raises(RuntimeError, match="Cannot enter into task"):
+        wakeup(over)
+    return told
+
+
 # --- in a task like any other
 
 

@@ -43,6 +43,15 @@ def test_a_private_name_that_means_something_else_is_not_relied_on(name: str) ->
         assert server.stderr.count(STANDS_BACK) == 1
 
 
+@pytest.mark.parametrize("late", ["", "yes"])
+def test_a_future_that_refuses_to_be_waited_for_raises_in_the_handler_and_is_answered(late: str) -> None:
+    """Under asyncio's own task the request would wait for ever."""
+    with Server("bridge_app:app", "--task-impl", "rust", allow=["Traceback"]) as server:
+        assert server.ask(f"/await-what-refuses?late={late}").status == 500
+        assert server.note("refused") == "refused by the test"
+        server.wait_line("RuntimeError: refused by the test")
+
+
 def test_a_trace_has_a_line_for_each_drive() -> None:
     with Server("bridge_app:app", "--task-impl", "rust", env={"BRIDGEHEAD_TRACE": "drive"}) as server:
         assert server.ask("/mixed/spawn").body == b"spawn"

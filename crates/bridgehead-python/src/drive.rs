@@ -15,7 +15,7 @@ use pyo3::prelude::*;
 use crate::driver::Current;
 use crate::ffi::{self, Entered, Stepped};
 use crate::parked::{Due, Last, Parked, Stage};
-use crate::resume::Resume;
+use crate::resume::Step;
 use crate::trace::Account;
 use crate::wait::Wait;
 use crate::yielded::{Yielded, take};
@@ -92,10 +92,10 @@ impl Parked {
     /// The future that was waited for is resolved, and no task is current.
     pub(crate) fn wake(slf: &Bound<'_, Self>, wait: &Bound<'_, Wait>) -> PyResult<()> {
         let this = slf.get();
-        let _entered = Entered::new(this.context.bind(slf.py()))?;
-        if this.begin(Some(wait.as_any())).is_none() {
+        if this.is_over() {
             return Ok(());
         }
+        let _entered = Entered::new(this.context.bind(slf.py()))?;
         let outcome = wait.borrow().result(slf.py());
         Self::go_on(slf, outcome)
     }
@@ -103,10 +103,11 @@ impl Parked {
     /// Drives on, in the coroutine's context.
     pub(crate) fn go_on(slf: &Bound<'_, Self>, outcome: PyResult<()>) -> PyResult<()> {
         let this = slf.get();
-        let Some(task) = this.task(slf.py()) else { return Ok(()) };
-        match Self::drive(slf, Some(&task), outcome)? {
-            Came::Waits => Ok(()),
-            Came::Pauses(outcome, _) => Self::schedule(slf, outcome),
+        this.begin(slf.py())?;
+        // Called back at once, in its first step: the task is not parked yet.
+        let Some(task) = this.task(slf.py()) else { return Self::schedule(slf, outcome) };
+        match Self::drive_on(slf, Some(&task), outcome) {
+            Came::Waits | Came::Pauses(..) => Ok(()),
             Came::Returned(result) => this.finish(&task, &result),
             Came::Raised(error) => Self::hand_over(slf, Last::Raised(error)),
             Came::Odd(value) => Self::hand_over(slf, Last::Yielded(value.unbind())),
@@ -119,11 +120,10 @@ impl Parked {
         let came = match this.take_last() {
             Some(Last::Yielded(value)) => return Ok(Some(value)),
             Some(Last::Raised(error)) => Came::Raised(error),
-            None => Self::drive(slf, None, outcome)?,
+            None => Self::drive_on(slf, None, outcome),
         };
         match came {
-            Came::Waits => {}
-            Came::Pauses(outcome, _) => Self::schedule(slf, outcome)?,
+            Came::Waits | Came::Pauses(..) => {}
             Came::Odd(value) => return Ok(Some(value.unbind())),
             Came::Returned(result) => {
                 this.end();
@@ -140,6 +140,30 @@ impl Parked {
         }
         // The task waits for us.
         Ok(Some(slf.clone().into_any().unbind()))
+    }
+
+    /// Drives, and has the loop go on with what pauses. Where that cannot be, the coroutine is closed: nobody would step
+    /// it again.
+    fn drive_on<'py>(
+        slf: &Bound<'py, Self>,
+        task: Option<&Bound<'py, PyAny>>,
+        outcome: PyResult<()>,
+    ) -> Came<'py> {
+        let came = Self::drive(slf, task, outcome).and_then(|came| match came {
+            Came::Pauses(outcome, pause) => {
+                Self::schedule(slf, outcome)?;
+                Ok(Came::Pauses(Ok(()), pause))
+            }
+            came => Ok(came),
+        });
+        came.unwrap_or_else(|error| {
+            let this = slf.get();
+            this.set(Stage::Stepping);
+            if let Err(also) = Self::close(slf) {
+                this.driver.get().report(slf.py(), also);
+            }
+            Came::Raised(error)
+        })
     }
 
     /// Takes steps, each within a bracket of its own; without `task`, the caller's bracket is around all of them.
@@ -170,13 +194,16 @@ impl Parked {
             let yielded = take(slf, task, value);
             drop(current);
             outcome = match yielded {
-                Ok(Yielded::Done(next)) if !share.is_spent() => next,
-                Ok(Yielded::Done(next)) => break Came::Pauses(next, Pause::ShareSpent),
+                Ok(Yielded::Done(next)) => next,
                 Ok(Yielded::Nothing) => break Came::Pauses(Ok(()), Pause::Asked),
                 Ok(Yielded::Taken) => break Came::Waits,
                 Ok(Yielded::Odd(value)) => break Came::Odd(value),
-                Err(error) => break Came::Raised(error),
+                // Of what was awaited: the coroutine hears of it there.
+                Err(error) => Err(error),
             };
+            if share.is_spent() {
+                break Came::Pauses(outcome, Pause::ShareSpent);
+            }
         };
         account.ends(py, came.why());
         Ok(came)
@@ -188,9 +215,8 @@ impl Parked {
 
     /// Goes on in the loop's next turn, with this.
     fn schedule(slf: &Bound<'_, Self>, outcome: PyResult<()>) -> PyResult<()> {
-        let this = slf.get();
-        this.set(Stage::Scheduled(outcome));
-        this.driver.get().call_soon(&Resume::of(slf)?, this.context.bind(slf.py()))
+        slf.get().set(Stage::Scheduled);
+        Step::schedule(slf, outcome)
     }
 
     fn finish(&self, task: &Bound<'_, PyAny>, result: &Bound<'_, PyAny>) -> PyResult<()> {

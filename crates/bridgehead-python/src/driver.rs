@@ -51,6 +51,11 @@ impl Driver {
         ffi::call_in(self.event_loop.bind(py), names::call_soon(py), callback, context).map(drop)
     }
 
+    /// An error that nobody waits for.
+    pub(crate) fn report(&self, py: Python<'_>, error: PyErr) {
+        names::report(py, &self.event_loop, error);
+    }
+
     /// Ends a task well.
     pub(crate) fn set_result(&self, task: &Bound<'_, PyAny>, result: &Bound<'_, PyAny>) -> PyResult<()> {
         self.names.set_result.bind(task.py()).call1((task, result)).map(drop)

@@ -11,11 +11,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use pyo3::exceptions::PyStopIteration;
 use pyo3::exceptions::asyncio::CancelledError;
 use pyo3::prelude::*;
-use pyo3::types::IntoPyDict;
 use pyo3::{PyTraverseError, PyVisit, intern};
 
 use crate::awaitable::thrown;
-use crate::driver::Driver;
+use crate::driver::{Current, Driver};
 use crate::trace::Trace;
 
 /// The coroutine of a task, parked.
@@ -45,8 +44,8 @@ pub(crate) enum Stage {
     Stepping,
     /// For this future.
     Waits(Py<PyAny>),
-    /// The loop will call, and the coroutine gets this.
-    Scheduled(PyResult<()>),
+    /// The loop will call.
+    Scheduled,
     Ended,
 }
 
@@ -101,23 +100,23 @@ impl Parked {
         self.lock().due.take()
     }
 
-    /// The loop calls, or the future that is waited for: true if that was due.
-    pub(crate) fn begin(&self, future: Option<&Bound<'_, PyAny>>) -> Option<PyResult<()>> {
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(self.lock().stage, Stage::Ended)
+    }
+
+    /// A drive begins, of what is not over. An error: this very task takes a step, and was told to go on within that.
+    pub(crate) fn begin(&self, py: Python<'_>) -> PyResult<()> {
         let mut drive = self.lock();
-        let begun = match (&drive.stage, future) {
-            (Stage::Scheduled(_), None) => true,
-            (Stage::Waits(waited), Some(future)) => future.is(waited),
-            _ => false,
-        };
-        if !begun {
-            return None;
+        if !matches!(drive.stage, Stage::Stepping) {
+            let before = std::mem::replace(&mut drive.stage, Stage::Stepping);
+            drop(drive);
+            drop(before);
+            return Ok(());
         }
-        let before = std::mem::replace(&mut drive.stage, Stage::Stepping);
         drop(drive);
-        match before {
-            Stage::Scheduled(outcome) => Some(outcome),
-            _ => Some(Ok(())),
-        }
+        let driver = self.driver.get();
+        let task = self.task(py).map_or_else(|| driver.current_task(py), Ok)?;
+        Current::enter(driver, &task).map(drop)
     }
 
     /// What the coroutine gets: what came of the future, unless the task was told to end.
@@ -133,13 +132,20 @@ impl Parked {
     }
 
     /// Told to end during the step that has just yielded `future`: the future is.
-    pub(crate) fn pass_on(&self, future: &Bound<'_, PyAny>) -> PyResult<()> {
-        let Some(Due(message)) = self.take_due() else { return Ok(()) };
-        let kept = message.as_ref().map(|message| message.clone_ref(future.py()));
-        if !cancel(future, kept)? {
-            self.lock().due = Some(Due(message));
+    pub(crate) fn pass_on(&self, future: &Bound<'_, PyAny>) {
+        let Some(Due(message)) = self.take_due() else { return };
+        match cancel(future, message.as_ref()) {
+            Ok(true) => return,
+            Ok(false) => {}
+            // It is waited for all the same.
+            Err(error) => self.driver.get().report(future.py(), error),
         }
-        Ok(())
+        self.lock().due.get_or_insert(Due(message));
+    }
+
+    fn is_current(&self, py: Python<'_>) -> PyResult<bool> {
+        let Some(task) = self.task(py) else { return Ok(false) };
+        Ok(self.driver.get().current_task(py)?.is(&task))
     }
 
     /// Has the task take a step of its own, which finds `last`.
@@ -158,10 +164,9 @@ impl Parked {
     }
 }
 
-fn cancel(future: &Bound<'_, PyAny>, message: Option<Py<PyAny>>) -> PyResult<bool> {
-    let py = future.py();
-    let keywords = [(intern!(py, "msg"), message)].into_py_dict(py)?;
-    future.call_method(intern!(py, "cancel"), (), Some(&keywords))?.is_truthy()
+/// As asyncio's task written in C does it: whatever the future calls the argument.
+fn cancel(future: &Bound<'_, PyAny>, message: Option<&Py<PyAny>>) -> PyResult<bool> {
+    future.call_method1(intern!(future.py(), "cancel"), (message,))?.is_truthy()
 }
 
 #[pymethods]
@@ -189,7 +194,7 @@ impl Parked {
         Self::step_within(slf, Err(thrown(kind, value)))?.ok_or_else(|| PyStopIteration::new_err(()))
     }
 
-    fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
+    pub(crate) fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
         slf.get().coroutine.bind(slf.py()).call_method0(intern!(slf.py(), "close")).map(drop)
     }
 
@@ -235,10 +240,14 @@ impl Parked {
             Stage::Ended => return Ok(false),
             _ => None,
         };
-        if let Some(future) = waited
-            && cancel(future.bind(py), msg.as_ref().map(|message| message.clone_ref(py)))?
-        {
-            return Ok(true);
+        if let Some(future) = waited {
+            match cancel(future.bind(py), msg.as_ref()) {
+                Ok(true) => return Ok(true),
+                Ok(false) => {}
+                // Told in its first step, and parked since: as `pass_on`.
+                Err(error) if self.is_current(py)? => self.driver.get().report(py, error),
+                Err(error) => return Err(error),
+            }
         }
         let before = self.lock().due.replace(Due(msg));
         drop(before);

@@ -15,7 +15,7 @@ use pyo3::types::IntoPyDict;
 use crate::ffi::Entered;
 use crate::names;
 use crate::parked::Parked;
-use crate::resume::Resume;
+use crate::resume::Wakeup;
 
 /// The future.
 #[pyclass(module = "bridgehead._native", weakref)]
@@ -129,7 +129,7 @@ impl Callback {
         Ok(match self {
             Self::Plain { call, context } => (call.clone_ref(py), context.clone_ref(py)),
             Self::Drive(parked) => {
-                (Resume::of(parked.bind(py))?.unbind(), parked.get().context.clone_ref(py))
+                (Wakeup::of(parked.bind(py))?.unbind(), parked.get().context.clone_ref(py))
             }
         })
     }

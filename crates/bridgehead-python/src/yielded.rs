@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::ffi;
 use crate::parked::{Parked, Stage};
-use crate::resume::Resume;
+use crate::resume::Wakeup;
 use crate::wait::Wait;
 
 /// What it was.
@@ -23,7 +23,8 @@ pub(crate) enum Yielded<'py> {
     Odd(Bound<'py, PyAny>),
 }
 
-/// Takes what was yielded. `task` is there once it has been parked.
+/// Takes what was yielded. `task` is there once it has been parked. An error is what a future-like has raised: asyncio's
+/// task would never be stepped again.
 pub(crate) fn take<'py>(
     parked: &Bound<'py, Parked>,
     task: Option<&Bound<'py, PyAny>>,
@@ -36,18 +37,24 @@ pub(crate) fn take<'py>(
     if let Ok(wait) = value.cast_exact::<Wait>() {
         return take_wait(parked, wait);
     }
-    if !can_be_waited_for(parked, task, &value) {
+    let plain = parked.get().driver.get().is_plain_future(&value);
+    if !can_be_waited_for(parked, task, &value, plain)? {
         return Ok(Yielded::Odd(value));
     }
     value.setattr(intern!(py, "_asyncio_future_blocking"), false)?;
-    if value.call_method0(intern!(py, "done"))?.is_truthy()? {
+    // Asyncio's task asks nobody whether he is done. Of its own futures the answer is known to be nothing else.
+    if plain && value.call_method0(intern!(py, "done"))?.is_truthy()? {
         return Ok(Yielded::Done(value.call_method0(intern!(py, "result")).map(drop)));
     }
     let this = parked.get();
+    let wakeup = Wakeup::of(parked)?;
     this.set(Stage::Waits(value.clone().unbind()));
-    let name = intern!(py, "add_done_callback");
-    ffi::call_in(&value, name, &Resume::of(parked)?, this.context.bind(py))?;
-    this.pass_on(&value)?;
+    if let Err(error) = ffi::call_in(&value, intern!(py, "add_done_callback"), &wakeup, this.context.bind(py))
+    {
+        this.set(Stage::Stepping);
+        return Err(error);
+    }
+    this.pass_on(&value);
     Ok(Yielded::Taken)
 }
 
@@ -62,7 +69,7 @@ fn take_wait<'py>(parked: &Bound<'py, Parked>, wait: &Bound<'py, Wait>) -> PyRes
     }
     this.set(Stage::Waits(wait.as_any().clone().unbind()));
     wait.borrow().call_back(parked.clone().unbind());
-    this.pass_on(wait.as_any())?;
+    this.pass_on(wait.as_any());
     Ok(Yielded::Taken)
 }
 
@@ -71,25 +78,24 @@ fn can_be_waited_for<'py>(
     parked: &Bound<'py, Parked>,
     task: Option<&Bound<'py, PyAny>>,
     value: &Bound<'py, PyAny>,
-) -> bool {
+    plain: bool,
+) -> PyResult<bool> {
     let (py, driver) = (value.py(), parked.get().driver.get());
-    let looks_right = || -> PyResult<bool> {
-        if !value.getattr(intern!(py, "_asyncio_future_blocking"))?.is_truthy()? {
-            return Ok(false);
-        }
-        let is_task = match task {
-            Some(task) => value.is(task),
-            // A plain future cannot be the task.
-            None => !driver.is_plain_future(value) && driver.current_task(py)?.is(value),
-        };
-        if is_task {
-            return Ok(false);
-        }
-        let event_loop = match value.getattr(intern!(py, "get_loop")) {
-            Ok(get_loop) => get_loop.call0()?,
-            Err(_) => value.getattr(intern!(py, "_loop"))?,
-        };
-        Ok(event_loop.is(driver.event_loop(py)))
+    let is_task = match task {
+        Some(task) => value.is(task),
+        // A plain future cannot be the task.
+        None => !plain && driver.current_task(py)?.is(value),
     };
-    looks_right().unwrap_or(false)
+    if is_task {
+        return Ok(false);
+    }
+    match value.getattr_opt(intern!(py, "_asyncio_future_blocking"))? {
+        Some(blocking) if blocking.is_truthy()? => {}
+        _ => return Ok(false),
+    }
+    let event_loop = match value.getattr_opt(intern!(py, "get_loop"))? {
+        Some(get_loop) => get_loop.call0()?,
+        None => value.getattr(intern!(py, "_loop"))?,
+    };
+    Ok(event_loop.is(driver.event_loop(py)))
 }

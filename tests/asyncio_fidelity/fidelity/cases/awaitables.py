@@ -310,6 +310,168 @@ async def a_future_that_is_none_of_asyncios_is_cancelled(seen: Seen) -> None:
         seen(error.args, task.uncancel())
 
 
+class Forwards:
+    """A future that hands its callbacks to the one inside: the task is called back with that."""
+
+    def __init__(self, inner: asyncio.Future[Any]) -> None:
+        self._asyncio_future_blocking = False
+        self.inner = inner
+
+    def get_loop(self) -> asyncio.AbstractEventLoop:
+        return self.inner.get_loop()
+
+    def add_done_callback(self, callback: Any, *, context: Any = None) -> None:
+        self.inner.add_done_callback(callback, context=context)
+
+    def cancel(self, *given: object, **named: object) -> bool:
+        return self.inner.cancel(*given, **named)
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        self._asyncio_future_blocking = True
+        yield self
+        return self.inner.result()
+
+
+@case()
+async def a_future_that_hands_its_callbacks_to_another(seen: Seen) -> None:
+    """It has no `done`, either, and no `result`."""
+    resolved, failed = future(), future()
+    asyncio.get_running_loop().call_soon(resolved.set_result, "result")
+    seen(await Forwards(resolved))
+    asyncio.get_running_loop().call_soon(failed.set_exception, ValueError("failed"))
+    try:
+        await Forwards(failed)
+    except ValueError as error:
+        seen(error.args)
+
+
+@case()
+async def a_future_that_hands_its_callbacks_to_another_is_cancelled(seen: Seen) -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    for cancel in (task.cancel, lambda: task.cancel("why")):
+        inner = future()
+        asyncio.get_running_loop().call_soon(cancel)
+        try:
+            await Forwards(inner)
+        except asyncio.CancelledError as error:
+            seen(error.args, inner.cancelled(), task.uncancel())
+    task.cancel("itself")
+    try:
+        await Forwards(future())
+    except asyncio.CancelledError as error:
+        seen(error.args, task.uncancel())
+    try:
+        async with asyncio.timeout(0.01):
+            await Forwards(future())
+    except TimeoutError:
+        seen("timed out", task.cancelling())
+
+
+@case()
+async def a_future_whose_done_raises(seen: Seen) -> None:
+    class Asked(Forwards):
+        def done(self) -> bool:
+            seen("done")
+            raise AttributeError("of done")
+
+    resolved = future()
+    asyncio.get_running_loop().call_soon(resolved.set_result, "result")
+    seen(await Asked(resolved))
+
+
+@case()
+async def how_the_future_is_told_to_cancel(seen: Seen) -> None:
+    class Told(Forwards):
+        def cancel(self, *given: object, **named: object) -> bool:
+            seen("cancel", list(given), list(named))
+            return super().cancel(*given, **named)
+
+    task = asyncio.current_task()
+    assert task is not None
+    for message in ((), (None,), ("why",)):
+        asyncio.get_running_loop().call_soon(task.cancel, *message)
+        try:
+            await Told(future())
+        except asyncio.CancelledError as error:
+            seen(error.args, task.uncancel())
+        task.cancel(*message)
+        try:
+            await Told(future())
+        except asyncio.CancelledError as error:
+            seen(error.args, task.uncancel())
+
+
+@case()
+async def the_callback_of_a_wait_is_called_by_hand(seen: Seen) -> None:
+    """With any future, whatever the task waits for by then."""
+    loop = asyncio.get_running_loop()
+    first, second, over, failed = future(), future(), future(), future()
+    over.set_result(None)
+    failed.set_exception(ValueError("failed"))
+    wakeups: list[Any] = []
+
+    def call(waited: Any, given: asyncio.Future[Any]) -> None:
+        wakeups.append(waited._callbacks[0][0])
+        wakeups[-1](given)
+
+    for waited, given in ((first, over), (second, failed)):
+        loop.call_soon(call, waited, given)
+        try:
+            seen(await Yields(blocking(waited)), waited.done())
+        except ValueError as error:
+            seen(error.args, waited.done())
+    wakeup, other = wakeups
+    seen(wakeup == other, hash(wakeup) == hash(other), len({wakeup, other}), wakeup == call)
+    seen(second.remove_done_callback(wakeup), second.remove_done_callback(wakeup))
+    seen(wakeup.__name__, wakeup.__qualname__, wakeup.__self__ is asyncio.current_task(), repr(wakeup))
+    try:
+        wakeup(over)
+    except RuntimeError as error:
+        seen(str(error).partition("<")[0])
+    # The loop's own step comes after it.
+    loop.call_soon(wakeup, over)
+    await asyncio.sleep(0)
+    loop.call_soon(seen, "a callback")
+    seen(await Yields(blocking(future())))
+    # What was waited for first calls late; a future of asyncio's is waited for all the same.
+    loop.call_soon(first.set_result, None)
+    seen(await Yields(blocking(future())))
+    third = future()
+    loop.call_soon(wakeup, over)
+    loop.call_later(0.01, third.set_result, "third")
+    seen(await third)
+    loop.call_soon(wakeup, failed)
+    try:
+        await future()
+    except ValueError as error:
+        seen(error.args)
+    await asyncio.sleep(0.01)
+
+
+@case(alone=True)
+async def a_callback_that_comes_after_the_end(seen: Seen) -> None:
+    loop = asyncio.get_running_loop()
+    waited, over = future(), future()
+    over.set_result(None)
+
+    async def work() -> None:
+        await waited
+
+    child = loop.create_task(work())
+    await asyncio.sleep(0)
+    wakeup = waited._callbacks[0][0]
+    waited.set_result(None)
+    await child
+    told: list[Any] = []
+    loop.set_exception_handler(lambda _loop, context: told.append(context["exception"]))
+    loop.call_soon(wakeup, over)
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    loop.set_exception_handler(None)
+    seen([type(each) for each in told], [str(each).partition("<")[0] for each in told])
+
+
 @case()
 async def what_is_sent_in(seen: Seen) -> None:
     waited = future()

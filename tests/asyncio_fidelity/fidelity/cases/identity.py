@@ -76,6 +76,13 @@ async def it_is_a_task_and_a_future(seen: Seen) -> None:
 
 
 @case()
+async def its_type_as_it_shows_itself(seen: Seen) -> None:
+    kind: Any = type(task())
+    seen(repr(kind), kind.__name__, kind.__qualname__, kind.__module__, repr(kind[int]), kind)
+    seen(object.__repr__(task()))
+
+
+@case()
 async def it_is_not_done(seen: Seen) -> None:
     this = task()
     for _ in range(2):
