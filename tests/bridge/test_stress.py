@@ -21,6 +21,8 @@ KINDS = [
     *("disconnect", "body", "spawn", "timeout", "receive"),
 ]
 COMPLAINTS = ("Cannot enter", "ERROR", "Exception", "WARNING")
+# Four threads that burn the GIL, on a machine that is busy with others, hold the loop for that long.
+HELD = "The loop has been held for "
 
 
 @pytest.mark.runtimes
@@ -61,7 +63,8 @@ def burn(loop: str, seconds: float) -> None:
         assert {kind: counts[f"{kind} finished"] for kind in KINDS} == sent
         # Four threads in a loop of their own take their share of the end too.
         server.stop(timeout=60)
-        assert [complaint for complaint in COMPLAINTS if complaint in server.stderr] == []
+        said = [line for line in server.stderr.splitlines() if HELD not in line]
+        assert [line for line in said if any(complaint in line for complaint in COMPLAINTS)] == []
 
 
 class Driver:
