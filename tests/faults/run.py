@@ -59,7 +59,7 @@ SCALE = {
     "pinned_streams": 4,
     "windows_of_a_byte": 4,
 }
-# What a connection is granted by its limits (docs/limits.md): 64 KiB of each answer that nobody reads.
+# What limits grant to a connection (docs/limits.md), which is no growth beyond them: 64 KiB of each answer.
 GRANTED = {"clients_that_never_read": 64 * 1024, "pinned_streams": 100 * 64 * 1024}
 # The packets that open and close a connection, and the headers of each that carries something.
 HANDSHAKE, PACKET = 3 * 60, 40
@@ -85,8 +85,8 @@ class Cost:
     def memory_factor(self) -> float:
         connections = max(self.spent.connections, 1)
         sent = (self.spent.sent + PACKET * self.spent.writes) / connections
-        paid = sent + HANDSHAKE + GRANTED.get(self.name, 0)
-        return self.memory / connections / paid
+        grown = max(0.0, self.memory / connections - GRANTED.get(self.name, 0))
+        return grown / (sent + HANDSHAKE)
 
     @property
     def processor_factor(self) -> float:

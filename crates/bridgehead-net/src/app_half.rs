@@ -13,7 +13,7 @@ use bytes::Bytes;
 use http::header::{HeaderMap, HeaderName, TRAILER};
 
 use crate::app::Token;
-use crate::exchange::{After, Answer, CHUNKS, Client, Flow, LOW_WATER, Sending, Shared};
+use crate::exchange::{After, Answer, Client, Flow, Sending, Shared};
 
 /// Hints that wait to be written.
 const HINTS: usize = 16;
@@ -257,9 +257,7 @@ impl AppHalf {
         let shared = Arc::clone(&self.0);
         poll_fn(move |cx| {
             let mut state = shared.lock();
-            if state.is_gone()
-                || state.download.size <= LOW_WATER && state.download.chunks.len() <= CHUNKS / 4
-            {
+            if state.is_gone() || state.has_room_again() {
                 return Poll::Ready(());
             }
             if !state.download.room.iter().any(|waker| waker.will_wake(cx.waker())) {

@@ -107,6 +107,10 @@ impl Body for AnswerBody {
                 None
             }
             Kind::Stream(half, framing) => {
+                // hyper would keep as much again for a client that has not taken the last.
+                if this.turn.is_held_up(cx) {
+                    ready!(half.poll_broken(cx));
+                }
                 let polled = ready!(half.poll_frame(cx));
                 if matches!(polled, Some(Err(_))) && this.end == BrokenEnd::Unsaid {
                     this.end = BrokenEnd::WrittenOut;
@@ -116,7 +120,10 @@ impl Body for AnswerBody {
                 match (&polled, framing) {
                     (Some(Err(_)), Framing::UntilClose(socket)) => socket.close_will_reset(),
                     (Some(Ok(frame)), Framing::Declared(due)) => {
-                        *due = due.saturating_sub(size(frame) as u64)
+                        *due = due.saturating_sub(size(frame) as u64);
+                        if *due == 0 {
+                            half.has_all();
+                        }
                     }
                     _ => {}
                 }

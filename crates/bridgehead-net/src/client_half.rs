@@ -56,23 +56,45 @@ impl ClientHalf {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
         let mut state = self.0.lock();
-        if state.download.chunks.is_empty() {
-            return match state.download.flow {
-                Flow::Complete => {
-                    Poll::Ready(state.download.trailers.take().map(|trailers| Ok(Frame::trailers(trailers))))
-                }
-                Flow::Broken | Flow::Refused(_) => Poll::Ready(Some(Err(BrokenOff))),
-                Flow::Open => {
-                    state.download.client = Some(cx.waker().clone());
-                    Poll::Pending
-                }
-            };
+        if !state.download.chunks.is_empty() {
+            // What the client has not taken yet is as much as what waits: there is room when this is asked again.
+            state.download.laden = true;
+            return Poll::Ready(Some(Ok(Frame::data(state.take_ready()))));
         }
-        let chunk = state.take_ready();
+        state.download.laden = false;
+        let polled = match state.download.flow {
+            Flow::Complete => {
+                Poll::Ready(state.download.trailers.take().map(|trailers| Ok(Frame::trailers(trailers))))
+            }
+            Flow::Broken | Flow::Refused(_) => Poll::Ready(Some(Err(BrokenOff))),
+            Flow::Open => {
+                state.download.client = Some(cx.waker().clone());
+                Poll::Pending
+            }
+        };
         let room = std::mem::take(&mut state.download.room);
         drop(state);
         room.into_iter().for_each(Waker::wake);
-        Poll::Ready(Some(Ok(Frame::data(chunk))))
+        polled
+    }
+
+    /// All that was declared was taken: the application need not wait for its client to have it.
+    pub(crate) fn has_all(&self) {
+        let mut state = self.0.lock();
+        state.download.laden = false;
+        let room = std::mem::take(&mut state.download.room);
+        drop(state);
+        room.into_iter().for_each(Waker::wake);
+    }
+
+    /// Waits until the application breaks the body off.
+    pub(crate) fn poll_broken(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.0.lock();
+        if matches!(state.download.flow, Flow::Broken | Flow::Refused(_)) {
+            return Poll::Ready(());
+        }
+        state.download.client = Some(cx.waker().clone());
+        Poll::Pending
     }
 
     /// Whether nothing of the body is left to be written.

@@ -146,6 +146,8 @@ pub(crate) struct Download {
     pub(crate) begun: bool,
     pub(crate) chunks: VecDeque<Bytes>,
     pub(crate) size: usize,
+    /// Whether whoever writes has taken a piece, and has not come for another: its client is slow.
+    pub(crate) laden: bool,
     pub(crate) flow: Flow,
     /// What follows the last chunk.
     pub(crate) trailers: Option<HeaderMap>,
@@ -181,6 +183,7 @@ pub(crate) fn open(app: Arc<dyn App>, body: Flow) -> (ClientHalf, Uploader, AppH
                 begun: false,
                 chunks: VecDeque::new(),
                 size: 0,
+                laden: false,
                 flow: Flow::Open,
                 trailers: None,
                 after: After::KeepAlive,
@@ -328,11 +331,14 @@ impl State {
     }
 
     pub(crate) fn room(&self) -> Room {
-        if self.download.size < HIGH_WATER && self.download.chunks.len() < CHUNKS {
-            Room::Free
-        } else {
-            Room::Full
-        }
+        let most = if self.download.laden { 1 } else { HIGH_WATER };
+        if self.download.size < most && self.download.chunks.len() < CHUNKS { Room::Free } else { Room::Full }
+    }
+
+    /// Whether who had to wait may go on.
+    pub(crate) fn has_room_again(&self) -> bool {
+        let download = &self.download;
+        !download.laden && download.size <= LOW_WATER && download.chunks.len() <= CHUNKS / 4
     }
 
     /// The client is told that its body is refused, unless an answer has begun: then the application hears of it alone.

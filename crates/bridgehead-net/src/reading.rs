@@ -7,6 +7,7 @@
 //! Invariant: progress is never dated before it was made. Who makes some within each gap is waited for, and who makes
 //! none for a gap and a quarter is not.
 
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use crate::pace::{Pace, PaceLimits};
@@ -24,12 +25,14 @@ pub(crate) struct Reading {
     /// Bytes that were confirmed at the last look of this wait.
     seen: Option<u64>,
     counted: u64,
+    /// Who goes on when nothing waits any more.
+    waker: Option<Waker>,
 }
 
 impl Reading {
     pub(crate) fn new(limits: PaceLimits) -> Self {
         let interval = limits.gap.map(|gap| gap / LOOKS);
-        Self { pace: Pace::new(limits), interval, next: None, seen: None, counted: 0 }
+        Self { pace: Pace::new(limits), interval, next: None, seen: None, counted: 0, waker: None }
     }
 
     /// Bytes wait from now on.
@@ -39,10 +42,16 @@ impl Reading {
         self.next = self.interval.map(|interval| now + interval);
     }
 
-    /// Nothing waits any more.
-    pub(crate) fn rest(&mut self) {
+    /// Nothing waits any more. Gives whom to wake.
+    pub(crate) fn rest(&mut self) -> Option<Waker> {
         self.pace.rest();
         self.next = None;
+        self.waker.take()
+    }
+
+    /// Wakes when nothing waits any more.
+    pub(crate) fn wake_at_rest(&mut self, waker: &Waker) {
+        self.waker = Some(waker.clone());
     }
 
     /// When to look.

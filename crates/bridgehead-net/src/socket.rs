@@ -180,6 +180,15 @@ impl Socket {
         self.held_up.load(Ordering::Relaxed)
     }
 
+    /// Waits until all that was to be written was taken.
+    pub(crate) fn poll_at_rest(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if !self.is_held_up() {
+            return Poll::Ready(());
+        }
+        self.reading().wake_at_rest(cx.waker());
+        Poll::Pending
+    }
+
     /// When a client that bytes wait for is to be looked at, since it may have read too slowly.
     pub(crate) fn looked_at(&self) -> Option<Instant> {
         if self.is_held_up() { self.reading().deadline() } else { None }
@@ -339,8 +348,10 @@ impl Socket {
 
     /// Everything that was to be written has been taken.
     fn was_flushed(&self) {
-        if self.held_up.swap(false, Ordering::Relaxed) {
-            self.reading().rest();
+        if self.held_up.load(Ordering::Relaxed) {
+            self.held_up.store(false, Ordering::Relaxed);
+            let waker = self.reading().rest();
+            waker.into_iter().for_each(Waker::wake);
         }
     }
 

@@ -63,6 +63,9 @@ impl<'a> Writing<'a> {
                     let Some(piece) = self.end_with_trailers(frame)? else { return Ok(None) };
                     due = due.map(|due| due.saturating_sub(piece.len() as u64));
                     let served = due == Some(0);
+                    if served {
+                        client.has_all();
+                    }
                     let ends = served || client.is_complete();
                     self.write(piece, ends).await?;
                     if ends {

@@ -4,6 +4,7 @@
 //! them itself.
 
 use std::sync::Arc;
+use std::task::Context;
 
 use bridgehead_metrics::{Counter, Gauge};
 use http::request;
@@ -59,6 +60,11 @@ impl Turn {
     /// Whose request this is: it hears of the client's leaving.
     pub(crate) fn watched_by(&self, witness: Witness) {
         *self.line.phase() = Phase::Busy(Lookout::Witness(witness));
+    }
+
+    /// Whether the client is to take what it was given, before there is more for it.
+    pub(crate) fn is_held_up(&self, cx: &mut Context<'_>) -> bool {
+        self.line.socket.poll_at_rest(cx).is_pending()
     }
 
     /// Who sent it.

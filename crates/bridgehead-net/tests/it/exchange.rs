@@ -299,6 +299,29 @@ async fn stall(asked: &Arrival) -> usize {
 }
 
 #[tokio::test]
+async fn what_a_client_has_not_taken_counts_with_what_waits() {
+    let site = Site::open(plain(LONG));
+    let mut client = site.connect_narrow().await;
+    client.send(GET).await;
+    let asked = site.next().await;
+    assert_eq!(asked.half.start(head(200, &[])), Room::Free);
+    let chunk = Bytes::from(vec![b'x'; MARK]);
+    // Nothing waits in the exchange, and yet a byte is too much.
+    let full = async {
+        while asked.half.room_now() == Room::Full
+            || asked.half.write(Bytes::from("x"), More::Follows) == Room::Free
+        {
+            let _ = fill(&asked.half, &chunk);
+            while asked.half.room_now() == Room::Full {
+                tokio::task::yield_now().await;
+            }
+        }
+    };
+    within(full).await;
+    assert!(!room_at_once(&asked.half).await);
+}
+
+#[tokio::test]
 async fn a_sender_goes_on_once_the_client_reads() {
     let site = Site::open(plain(LONG));
     let mut client = site.connect_narrow().await;
