@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,6 +21,8 @@ CASES = all_cases()
 ALONE = ("first", "resumed")
 # How all cases are driven at once that may be.
 TOGETHER = ("resumed", "looped")
+# An anyio that depends on sniffio, as those before 4.12 do: `.ci/anyio` puts it there.
+BRINGS_SNIFFIO = HERE.parent.parent / "target" / "anyio" / "brings-sniffio"
 # The body for which a handler waits that is to be resumed.
 GO = b"go"
 # All cases take four seconds; a machine that is busy with others takes what it wants.
@@ -28,23 +31,26 @@ Accounts = dict[str, dict[str, Any]]
 
 
 @functools.cache
-def accounts_of_plain(loop: str) -> Accounts:
+def accounts_of_plain(loop: str, path: str) -> Accounts:
     """What every case sees as a program of its own."""
     command = [sys.executable, "-m", "fidelity.plain", loop]
-    made = subprocess.run(command, cwd=HERE, stdout=subprocess.PIPE, check=True, timeout=SECONDS)
+    env = {**os.environ, "PYTHONPATH": path}
+    made = subprocess.run(command, cwd=HERE, env=env, stdout=subprocess.PIPE, check=True, timeout=SECONDS)
     accounts: Accounts = json.loads(made.stdout)
     return accounts
 
 
 class Served:
-    """One server, and what its handlers saw."""
+    """One server, and what its handlers saw. `path` goes before what is installed, `only` begins names."""
 
-    def __init__(self, loop: str) -> None:
+    def __init__(self, loop: str, path: str = "", only: str = "") -> None:
         self.loop = "uvloop" if "uvloop" in loop else "asyncio"
         self.by_rust = loop.endswith("-rust")
-        self.plain = accounts_of_plain(self.loop)
+        everything = accounts_of_plain(self.loop, path)
+        self.plain = {name: each for name, each in everything.items() if name.startswith(only)}
         # The clients hold their bodies back for as long as a case takes, on however slow a machine.
-        self._server = Server("fidelity.app:app", "--loop", loop, "--timeout-body", "0", cwd=HERE)
+        options, env = ("--loop", loop, "--timeout-body", "0", "--min-rate", "0"), {"PYTHONPATH": path}
+        self._server = Server("fidelity.app:app", *options, cwd=HERE, env=env)
         self._together: dict[str, Accounts] = {}
 
     def __enter__(self) -> Served:
@@ -98,3 +104,22 @@ def test_a_handler_sees_what_a_program_sees(served: Served, name: str) -> None:
         pytest.skip("cannot be the same: see the README")
     for driven, account in served.accounts(name):
         assert account == served.plain[name], f"driven {driven}"
+
+
+@pytest.mark.timeout(3 * SECONDS)
+@pytest.mark.pairwise
+@pytest.mark.parametrize("sniffio", ["brought", "missing"])
+def test_anyio_is_the_same_with_one_that_brings_sniffio_and_where_nobody_does(
+    loop: str, sniffio: str, tmp_path: Path
+) -> None:
+    if sniffio == "brought" and not BRINGS_SNIFFIO.is_dir():
+        pytest.skip(f"there is no {BRINGS_SNIFFIO.name}: `make anyio-tests` fetches it")
+    path = BRINGS_SNIFFIO if sniffio == "brought" else tmp_path
+    if sniffio == "missing":
+        (tmp_path / "sniffio.py").write_text("raise ModuleNotFoundError('missing, for this test')\n")
+    with Served(loop, str(path), only="anyio_") as served:
+        known = served.plain["anyio_threads.sniffio_knows_the_library"]["events"][0]
+        assert known == ["sniffio" if sniffio == "brought" else "not installed"]
+        for name in served.plain:
+            for driven, account in served.accounts(name):
+                assert account == served.plain[name], f"{name}, driven {driven}"

@@ -10,11 +10,17 @@ from typing import Any
 import anyio
 import anyio.from_thread
 import anyio.to_thread
-import sniffio
 
 from fidelity.account import Seen
 from fidelity.registry import case
 from fidelity.turns import soon
+
+sniffio: Any
+try:
+    import sniffio
+except ImportError:
+    # An anyio that does not bring it finds its library by itself.
+    sniffio = None
 
 variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="not set")
 
@@ -192,9 +198,10 @@ async def a_portal_with_a_loop_of_its_own(seen: Seen) -> None:
 
 @case()
 async def sniffio_knows_the_library(seen: Seen) -> None:
-    seen(sniffio.current_async_library())
+    seen(getattr(sniffio, "__name__", "not installed"))
+    seen(sniff_in_a_thread())
     await asyncio.sleep(0)
-    seen(sniffio.current_async_library())
+    seen(sniff_in_a_thread())
     seen(await asyncio.create_task(sniff()), await anyio.to_thread.run_sync(sniff_in_a_thread))
     over = asyncio.Event()
     asyncio.get_running_loop().call_soon(lambda: seen(sniff_in_a_thread()))
@@ -203,11 +210,39 @@ async def sniffio_knows_the_library(seen: Seen) -> None:
 
 
 async def sniff() -> str:
-    return sniffio.current_async_library()
+    return sniff_in_a_thread()
 
 
 def sniff_in_a_thread() -> str:
+    if sniffio is None:
+        return "not asked"
     try:
-        return sniffio.current_async_library()
+        return str(sniffio.current_async_library())
     except sniffio.AsyncLibraryNotFoundError:
         return "none"
+
+
+@case()
+async def anyio_knows_the_library(seen: Seen) -> None:
+    """Whether by sniffio or by itself."""
+
+    async def look() -> None:
+        seen(anyio.current_time() == 0, anyio.get_current_task().id == id(asyncio.current_task()))
+
+    await look()
+    await anyio.sleep(0)
+    await look()
+    async with anyio.create_task_group() as group:
+        group.start_soon(look)
+    await asyncio.create_task(look())
+    over = asyncio.Event()
+
+    def outside() -> None:
+        try:
+            seen(anyio.get_current_task().id)
+        except Exception as error:
+            seen(type(error))
+        over.set()
+
+    asyncio.get_running_loop().call_soon(outside)
+    await over.wait()
