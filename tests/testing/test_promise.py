@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -361,6 +363,38 @@ def test_a_server_that_is_stopped_keeps_the_promise(
     assert verdict.outcomes[Outcome.ANSWERED] >= 40
     assert verdict.unended == ()
     assert len((tmp_path / "client.jsonl").read_text().splitlines()) == verdict.sent
+
+
+FILES = Path(__file__).resolve().parent.parent / "tls" / "files"
+
+
+def test_a_server_that_is_stopped_keeps_the_promise_by_tls(
+    serve_app: ServeApp, canary: MakeCanary, ledger: Folder
+) -> None:
+    files: dict[str, Any] = {
+        "ssl_certfile": str(FILES / "server.pem"),
+        "ssl_keyfile": str(FILES / "server.key"),
+    }
+    server = serve_app(TARGET, env=ledger.env, **files)
+    assert server.url.startswith("https://")
+    believing = ssl.create_default_context(cafile=FILES / "authority.pem")
+    watching = canary(server, PATHS, rate=50, tls=believing)
+    watching.wait_for(40)
+    server.stop()
+    watching.wait_for(5)
+    verdict = watching.check()
+    verdict.assert_kept()
+    assert verdict.outcomes[Outcome.ANSWERED] >= 40
+    assert any(sent.kept for sent in watching.log)
+
+
+def test_a_server_whom_a_canary_does_not_believe_is_not_reached(
+    serve_app: ServeApp, canary: MakeCanary, ledger: Folder
+) -> None:
+    server = serve_app(TARGET, env=ledger.env, ssl_self_signed=True)
+    watching = canary(server)
+    watching.wait_for(3)
+    assert watching.check().outcomes.keys() == {Outcome.UNREACHED}
 
 
 def test_a_server_that_is_killed_breaks_off_what_is_under_way_and_nothing_else(

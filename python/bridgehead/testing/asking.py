@@ -7,6 +7,7 @@ Invariant: `is_sent` is true from when the kernel has taken the last byte of the
 
 import asyncio
 import contextlib
+import ssl
 from dataclasses import dataclass
 
 from bridgehead.testing.promise import Outcome
@@ -29,10 +30,10 @@ class Reply:
 
 
 class Connection:
-    """A connection that is made when it is first needed."""
+    """A connection that is made when it is first needed, by TLS if there is a context for it."""
 
-    def __init__(self, address: tuple[str, int] | str) -> None:
-        self._address = address
+    def __init__(self, address: tuple[str, int] | str, tls: ssl.SSLContext | None = None) -> None:
+        self._address, self._tls = address, tls
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self.asked = 0
         self.is_sent = False
@@ -43,8 +44,9 @@ class Connection:
             if isinstance(self._address, str):
                 self._streams = await asyncio.open_unix_connection(self._address)
             else:
-                self._streams = await asyncio.open_connection(*self._address)
-            # `drain` then waits until the kernel has all of it.
+                self._streams = await asyncio.open_connection(*self._address, ssl=self._tls)
+            # `drain` then waits until the kernel has all of it; by TLS until it was offered all of it, and it
+            # takes what is as short as a request.
             self._streams[1].transport.set_write_buffer_limits(0)
         self.asked += 1
         self.is_sent = False
@@ -65,7 +67,10 @@ class Connection:
 
     def close(self) -> None:
         """Leave."""
-        if self._streams is not None:
+        if self._streams is not None and self._tls is not None:
+            # The other's word would be waited for, and there may be no other.
+            self._streams[1].transport.abort()
+        elif self._streams is not None:
             self._streams[1].close()
 
 

@@ -10,6 +10,7 @@ import asyncio
 import itertools
 import json
 import os
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -21,7 +22,7 @@ from urllib.parse import urlsplit
 
 from bridgehead.testing.asking import Connection, Reply, ask
 from bridgehead.testing.canary_app import body_of
-from bridgehead.testing.clients import Target, in_the_clear
+from bridgehead.testing.clients import Target
 from bridgehead.testing.ledger import enrol, ids_of, read_ledger, senders
 from bridgehead.testing.promise import Outcome, Sent, Verdict, judge
 
@@ -44,11 +45,15 @@ class Canary:
         patience: float = PATIENCE,
         due: Callable[[int], bytes] | None = body_of,
         log: str | Path | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
-        """Ask `paths` in turn; `due` says the body of an id (None: any), `log` is a file of JSON lines."""
+        """Ask `paths` in turn; `due` says the body of an id (None: any), `log` is a file of JSON lines.
+
+        `tls` is whom to believe behind `https://`, if not who is believed by the system.
+        """
         url = target if isinstance(target, str) else target.url
         self._paths = itertools.cycle([paths] if isinstance(paths, str) else list(paths))
-        self._address = _address(url)
+        self._address, self._tls = _address(url), _context(url, tls)
         self._ledger, self._rate, self._patience, self._due = Path(ledger), rate, patience, due
         self._file = None if log is None else Path(log)
         # Ids of two canaries, and of two runs, are not the same.
@@ -113,7 +118,7 @@ class Canary:
 
     async def _ask(self, request: int, path: str, number: int) -> None:
         at = time.monotonic() - self._began
-        connection = self._kept.pop() if number % 2 and self._kept else Connection(self._address)
+        connection = self._kept.pop() if number % 2 and self._kept else Connection(self._address, self._tls)
         keep = bool(number % 2) and connection.asked < _KEPT
         try:
             async with asyncio.timeout(self._patience):
@@ -161,6 +166,11 @@ class Canary:
 def _address(url: str) -> tuple[str, int] | str:
     if url.startswith("unix:"):
         return url.removeprefix("unix:")
-    in_the_clear(url)
     parts = urlsplit(url)
-    return parts.hostname or "127.0.0.1", parts.port or 80
+    return parts.hostname or "127.0.0.1", parts.port or (443 if parts.scheme == "https" else 80)
+
+
+def _context(url: str, given: ssl.SSLContext | None) -> ssl.SSLContext | None:
+    if urlsplit(url).scheme != "https":
+        return None
+    return given or ssl.create_default_context()
