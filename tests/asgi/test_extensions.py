@@ -234,6 +234,15 @@ def test_a_file_needs_a_start_and_comes_before_the_end(server: Server, message: 
     assert "after the response had ended" in report["says"]
 
 
+def test_an_answer_that_middleware_keeps_back_for_a_body_says_what_may_be_the_reason(server: Server) -> None:
+    with server.connect() as client:
+        assert client.ask("/silent").status == 500
+    server.wait_line(
+        "the application returned without starting its response; with --pathsend, middleware that waits "
+        "for a body may have kept it back"
+    )
+
+
 # --- trailers
 
 

@@ -316,6 +316,7 @@ impl Http {
         self.bridge.get().forget(py, self.token)?;
         Ok(match response {
             _ if gone => None,
+            Response::AwaitingStart { .. } if self.bridge.get().offers_paths() => Some(KEPT_BACK),
             Response::AwaitingStart { .. } => Some("returned without starting its response"),
             Response::Streaming { .. } => Some("returned without completing its response"),
             Response::Ended if holds => Some("returned without sending the trailers that it promised"),
@@ -323,6 +324,9 @@ impl Http {
         })
     }
 }
+
+const KEPT_BACK: &str = "returned without starting its response; with --pathsend, middleware that waits for a body \
+                         may have kept it back";
 
 fn request_message(py: Python<'_>, chunk: &[u8], more: More) -> PyResult<Py<PyAny>> {
     let message = PyDict::new(py);
