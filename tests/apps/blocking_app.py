@@ -1,8 +1,10 @@
-"""Handlers that hold the event loop, for the tests of who is held by that."""
+"""Handlers that hold the event loop, and Python's lock, for the tests of who is held by that."""
 
 # ruff: noqa: ARG001 - ASGI decides which arguments a handler has; blocking is the point
 from __future__ import annotations
 
+import ctypes
+import os
 from pathlib import Path
 
 from kit import Receive, Routes, Scope, Send, option
@@ -31,6 +33,14 @@ async def block_between_pieces(scope: Scope, receive: Receive, send: Send) -> No
         await send({"type": "http.response.body", "body": b"piece %d" % number, "more_body": True})
         block(scope, number)
     await send({"type": "http.response.body"})
+
+
+@routes.at("keep-the-lock")
+async def block_in_a_call_that_keeps_pythons_lock(scope: Scope, receive: Receive, send: Send) -> None:
+    """As an extension that never lets go of it, until somebody has opened the pipe to write."""
+    ctypes.PyDLL(None).open(os.fsencode(Path(option(scope, "gates"), "0")), os.O_RDONLY)
+    await send(START)
+    await send({"type": "http.response.body", "body": b"%d" % os.getpid()})
 
 
 @routes.at("block")

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import ctypes
 import fcntl
 import os
 import signal
@@ -58,6 +60,15 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
         print(f"app: {os.getpid()} is blocked", file=sys.stderr, flush=True)
         while not os.path.exists(os.environ["RELEASE"]):
             time.sleep(0.01)
+    if path == "/keep-the-lock":
+        print(f"app: {os.getpid()} keeps the lock", file=sys.stderr, flush=True)
+        # Python's; until somebody has opened the pipe to write.
+        ctypes.PyDLL(None).open(os.environb[b"PIPE"], os.O_RDONLY)
+    if path == "/burn":
+        print(f"app: {os.getpid()} burns", file=sys.stderr, flush=True)
+        while not os.path.exists(os.environ["RELEASE"]):
+            sum(range(100_000))
+            await asyncio.sleep(0)
     await send({"type": "http.response.start", "status": 200, "headers": []})
     while path == "/stream":
         print("app: streams", file=sys.stderr, flush=True)

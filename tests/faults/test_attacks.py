@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import attacks
+import http2_attacks
 import pytest
 from corpus import PATHS, serving
 from harness import Server, request
@@ -62,6 +63,17 @@ def test_a_connection_of_http2_that_says_no_more_ends_at_its_time(server: Server
     with attacks.many(server, len(begun), attacks.Spent()) as clients:
         assert all(client.try_send(data) for client, data in zip(clients, begun, strict=True))
         assert all(b"HTTP/1.1 200" not in client.read_to_any_end() for client in clients)
+
+
+def test_128_mebibytes_are_enough_for_a_server_that_is_told_how_many_clients_it_has(ledger: Folder) -> None:
+    """A head of 31 KiB costs 55, and a connection of HTTP/2 64 for each stream: so many fit."""
+    times = ["--timeout-first-byte", "1s", "--timeout-header", "1s", "--timeout-write", "1s"]
+    with serving(ledger, *times, "--limit-connections", "400") as server:
+        attacks.unfinished_heads(server, 600)
+        attacks.clients_that_never_read(server, 100)
+        http2_attacks.packed_heads(server, 2)
+        http2_attacks.pinned_streams(server, 2)
+        assert server.memory_peak() < 128 * MEBIBYTE
 
 
 def test_a_flood_of_header_lines_is_refused_and_costs_no_memory(server: Server) -> None:

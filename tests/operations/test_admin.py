@@ -62,6 +62,37 @@ def test_operators_are_answered_while_the_loop_is_blocked(loop: str, tmp_path: P
         operators.until(lambda: server.ask("/healthz").status == 200)
 
 
+def test_operators_are_answered_while_a_call_keeps_pythons_lock(loop: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "0")
+    with Server("blocking_app:app", "--loop", loop, *ADMIN) as server:
+        operators = Operators(server)
+        with server.connect(timeout=STARTUP_SECONDS) as client:
+            client.send(request(f"/keep-the-lock?gates={tmp_path}"))
+            operators.until(lambda: operators.ask("/readyz")[0] == 503)
+            assert "no sign of life" in operators.ask("/readyz")[1]
+            for _ in range(20):
+                assert operators.ask("/livez") == (200, "ok\n")
+            os.close(os.open(tmp_path / "0", os.O_WRONLY))
+            assert int(client.read_response().body) == server.pid
+        operators.until(lambda: operators.ask("/readyz") == (200, "ok\n"))
+
+
+def test_operators_are_answered_while_more_is_asked_than_can_be_served() -> None:
+    options = ("--limit-concurrency", "1", "--limit-queue", "0", "--health-path", "/healthz")
+    with Server("wire_app:app", *ADMIN, *options) as server:
+        operators = Operators(server)
+        with server.connect() as running, server.connect() as refused, server.connect() as probe:
+            running.send(request("/until-gone"))
+            assert running.read_head()[1] == 200
+            for _ in range(20):
+                answer = refused.ask("/hello")
+                assert (answer.status, answer.header("retry-after")) == (503, "1")
+                assert operators.ask("/livez") == (200, "ok\n")
+                operators.until(lambda: operators.ask("/readyz") == (200, "ok\n"))
+                operators.until(lambda: probe.ask("/healthz").status == 200)
+            assert operators.samples()['bridgehead_requests{at="application"}'] == 1
+
+
 def test_the_health_path_is_answered_in_http2_while_the_loop_is_blocked(loop: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "0")
     options = ("--loop", loop, *ADMIN, "--health-path", "/healthz")

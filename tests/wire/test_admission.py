@@ -7,6 +7,7 @@ that holds the permits.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,29 @@ def test_who_waits_is_let_in_when_another_has_left(patient: Server) -> None:
         waiting.send(request("/echo", method="POST", body=b"it is kept"))
         running.close()
         assert waiting.read_response().body == b"it is kept"
+
+
+def test_of_four_times_what_may_run_nothing_runs_in_vain_and_the_others_are_told_to_come_again() -> None:
+    options = ("--limit-concurrency", "4", "--limit-queue", "0")
+
+    def insist(number: int) -> None:
+        """Until it has had its ten answers, on one connection."""
+        with server.connect() as client:
+            answered = 0
+            while answered < 10:
+                answer = client.ask(f"/later?seconds=0.02&say={number}-{answered}")
+                if answer.status == 503:
+                    assert (answer.header("retry-after"), answer.closes) == ("1", False)
+                else:
+                    assert (answer.status, answer.body) == (200, f"{number}-{answered}".encode())
+                    answered += 1
+
+    with Server("wire_app:app", *options) as server, ThreadPoolExecutor(16) as clients:
+        list(clients.map(insist, range(16)))
+        with server.connect() as client:
+            while (seen := client.ask("/seen")).status == 503:
+                pass
+        assert seen.json().count("/later") == 160
 
 
 def test_however_a_request_ends_its_permit_is_back(patient: Server) -> None:

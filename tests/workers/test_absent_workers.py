@@ -108,6 +108,42 @@ def test_who_comes_while_a_worker_is_blocked_is_answered_by_another(tmp_path: Pa
         server.stop()
 
 
+def test_who_comes_while_a_worker_is_in_a_call_that_keeps_pythons_lock_is_answered_by_another(
+    tmp_path: Path,
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with serve(env={"PIPE": str(pipe)}) as server:
+        wait_all(server)
+        held = server.connect(timeout=STARTUP_SECONDS)
+        held.send(request("/keep-the-lock"))
+        keeps = int(server.wait_line(" keeps the lock").split()[1])
+        in_a_row = 0
+        while in_a_row < 20:
+            answered = ask_or_leave(server)
+            assert answered != keeps
+            in_a_row = 0 if answered is None else in_a_row + 1
+        os.close(os.open(pipe, os.O_WRONLY))
+        # It was not replaced.
+        assert int(held.read_response().body) == keeps
+        server.stop()
+
+
+def test_a_worker_that_computes_all_the_time_leaves_others_their_share_of_who_comes(tmp_path: Path) -> None:
+    release = tmp_path / "release"
+    with serve(env={"RELEASE": str(release)}) as server:
+        wait_all(server)
+        held = server.connect(timeout=STARTUP_SECONDS)
+        held.send(request("/burn"))
+        burns = int(server.wait_line(" burns").split()[1])
+        answered = [who(server) for _ in range(100)]
+        # The kernel gives each socket half, and all of it to the other when one does not keep up.
+        assert sum(each != burns for each in answered) >= 20
+        release.touch()
+        held.read_response()
+        server.stop()
+
+
 def test_a_worker_that_stays_blocked_tells_where_it_is_and_is_replaced(tmp_path: Path) -> None:
     release = tmp_path / "release"
     env = {"RELEASE": str(release)}
