@@ -93,4 +93,6 @@ def test_a_server_with_it_takes_what_uvicorn_does_and_ends() -> None:
         client = server.connect()
         client.send(request("/echo", headers=[(f"x-{number}", "y") for number in range(500)]))
         assert client.read_response().status == 200
+        client.send(request("/echo", headers=[("x", "y" * 60_000)]))
+        assert client.read_response().status == 200
         server.stop()

@@ -26,6 +26,9 @@ use crate::request_line::{LONGEST_METHOD, Minor, no_method, request_line};
 /// One header line, name and value: big cookies and tokens fit.
 const LONGEST_LINE: usize = 16 * 1024;
 
+/// Who allows larger heads than this allows any line in them.
+const USUAL_HEAD: usize = 2 * LONGEST_LINE;
+
 /// Empty lines before a request, left over from the body before it.
 const BLANKS: u8 = 4;
 
@@ -217,7 +220,7 @@ impl Guard {
                 }
             }
             // The carriage return of a line is not counted, nor that of the last, empty one.
-            Place::Head(head) if head.bytes + came > limits.bytes + 1 || came > LONGEST_LINE + 1 => {
+            Place::Head(head) if head.bytes + came > limits.bytes + 1 || is_too_long(came, 1, limits) => {
                 return Err(Refusal::LargeHead);
             }
             Place::Size(_) if came > LONGEST_SIZE + 1 => return Err(Refusal::BadBody),
@@ -262,7 +265,7 @@ impl Head {
         }
         self.fields += 1;
         self.bytes += line.len() + 2;
-        if self.fields > limits.fields || self.bytes > limits.bytes || line.len() > LONGEST_LINE {
+        if self.fields > limits.fields || self.bytes > limits.bytes || is_too_long(line.len(), 0, limits) {
             return Err(Refusal::LargeHead);
         }
         let (name, value) = letters::field(line).ok_or(Refusal::BadHeader)?;
@@ -376,6 +379,11 @@ fn shorter(left: u64, there: usize) -> usize {
     usize::try_from(left).map_or(there, |left| left.min(there))
 }
 
+/// Whether a header line is, of which `spare` bytes do not count.
+fn is_too_long(line: usize, spare: usize, limits: &HeadLimits) -> bool {
+    line > LONGEST_LINE + spare && limits.bytes <= USUAL_HEAD
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -469,6 +477,18 @@ mod tests {
         assert_eq!(head(&"A: b\r\n".repeat(4)), Ok(()));
         assert_eq!(head(&"A: b\r\n".repeat(5)), Err(Refusal::LargeHead));
         assert_eq!(chunks(&format!("1;{}\r\n", "e".repeat(LONGEST_SIZE))), Err(Refusal::BadBody));
+    }
+
+    #[test]
+    fn a_head_that_may_be_larger_than_usual_may_be_one_line() {
+        for (bytes, fits) in [(USUAL_HEAD, false), (2 * USUAL_HEAD, true)] {
+            let limits = HeadLimits { target: 64, bytes, fields: 4 };
+            let line = format!("a:{}\r\n", "e".repeat(LONGEST_LINE + 1));
+            let head = format!("GET / HTTP/1.1\r\n{line}\r\n");
+            assert_eq!(Guard::default().admit(head.as_bytes(), &limits).is_ok(), fits);
+            let mut guard = Guard::default();
+            assert_eq!(guard.admit(&head.as_bytes()[..head.len() - 4], &limits).is_ok(), fits);
+        }
     }
 
     #[test]
