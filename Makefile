@@ -76,6 +76,11 @@ coordination: build ## grelmicro under two workers, with Debian's PostgreSQL and
 	@bash .ci/databases
 	BRIDGEHEAD_TEST_DATABASES=1 $(PYTEST) tests/coordination $(ARGS)
 
+.PHONY: miri
+miri: ## ASGI's rules under Miri, on a nightly toolchain that has it (MODULES='messages scope')
+	PROPTEST_CASES=4 MIRIFLAGS=-Zmiri-disable-isolation CARGO_TARGET_DIR=target/miri cargo +nightly miri test \
+		--locked -p bridgehead-asgi --tests -- $(or $(MODULES),messages scope transitions websocket)
+
 .PHONY: loom
 loom: ## the inbox and admission in every order that their threads may take
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --release --manifest-path crates/bridgehead-python/tests/loom/Cargo.toml
