@@ -14,6 +14,7 @@ use http::header::{HeaderMap, HeaderName, TRAILER};
 
 use crate::app::Token;
 use crate::exchange::{After, Answer, Client, Flow, Sending, Shared};
+use crate::piece::Piece;
 
 /// Hints that wait to be written.
 const HINTS: usize = 16;
@@ -47,7 +48,7 @@ impl Kept {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Reception {
     /// A piece of the body, or its empty end.
-    Chunk(Bytes, More),
+    Chunk(Piece, More),
     /// The client has gone, or broke off its upload.
     Gone,
     /// Nothing yet: the token is told when there is.

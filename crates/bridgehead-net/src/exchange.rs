@@ -27,6 +27,7 @@ use crate::app::{App, Token};
 use crate::app_half::{AppHalf, Outbox, Reception, Room};
 use crate::client_half::{ClientHalf, Witness};
 use crate::overseer::Oversight;
+use crate::piece::Piece;
 use crate::refusal::Refusal;
 use crate::upload::{Begin, Uploader};
 
@@ -278,12 +279,9 @@ impl State {
         self.client != Client::Gone
     }
 
-    pub(crate) fn take_chunk(&mut self) -> Bytes {
+    fn take_piece(&mut self) -> Piece {
         self.upload.size = 0;
-        match self.upload.chunks.len() {
-            0 | 1 => self.upload.chunks.pop_front().unwrap_or_default(),
-            _ => join(self.upload.chunks.drain(..)),
-        }
+        Piece::of(std::mem::take(&mut self.upload.chunks))
     }
 }
 
@@ -322,7 +320,7 @@ impl State {
             return (Reception::Nothing, self.upload.uploader.take());
         }
         let more = if ended { More::Ends } else { More::Follows };
-        (Reception::Chunk(self.take_chunk(), more), self.upload.uploader.take())
+        (Reception::Chunk(self.take_piece(), more), self.upload.uploader.take())
     }
 
     /// Whether the connection will be closed since the application, which is through, has left too much unread.

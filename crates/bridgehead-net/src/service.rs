@@ -8,17 +8,20 @@ use std::sync::Arc;
 
 use bridgehead_asgi::{Acceptance, ResponseParts};
 use bytes::Bytes;
-use http::header::{CONNECTION, EXPECT, HOST, HeaderValue};
-use http::{HeaderMap, Method, Request, Response, Version, request};
+use http::header::{CONNECTION, EXPECT, HeaderValue};
+use http::{HeaderMap, Request, Response, Version, request};
 use http_body::Body;
 use hyper::body::Incoming;
 
 use crate::accept::Worker;
+use crate::admission::Permit;
 use crate::app::{Arrival, RequestHead, WebSocketRequest};
+use crate::app_half::AppHalf;
 use crate::body::{AnswerBody, Framing};
 use crate::client_half::ClientHalf;
 use crate::config::{Config, Departures};
 use crate::exchange::{self, After, Answer, Flow};
+use crate::judge::judge;
 use crate::line::Line;
 use crate::overseer::Term;
 use crate::refusal::Refusal;
@@ -48,27 +51,68 @@ pub(crate) async fn answer(
     let (head, body) = request.into_parts();
     let mut turn = line.begin(&head);
     let version = head.version;
-    if let (Some(health), true) = (&worker.config.health, body.is_end_stream())
-        && judge(&head).is_ok()
-        && let Some(mut response) = health.answer(&head)
-    {
-        if line.is_last_call() {
-            say_close(&mut response, version);
-        }
+    if let Some(response) = health_of(&worker, &line, &head, body.is_end_stream()) {
         return Ok(said(response, &line, turn));
     }
     let upgrade = match judge(&head).and_then(|()| upgrade_of(&head, &line, &worker)) {
         Ok(upgrade) => upgrade,
         Err(refusal) => return Ok(refuse(refusal, &line, version, turn)),
     };
-    let (upgrade, websocket) = upgrade.map_or((None, None), |(upgrade, asked)| (Some(upgrade), Some(asked)));
+    let (upgrade, websocket) = upgrade.unzip();
     if upgrade.is_some() {
         turn.asks_for_websocket();
     }
-    match ask(&worker, &mut turn, (head, body), websocket).await {
-        Ok(half) => reply(half, upgrade, &line, version, turn).await,
-        Err(refusal) => Ok(refuse(refusal, &line, version, turn)),
+    let flow = if body.is_end_stream() { Flow::Complete } else { Flow::Open };
+    let (mut client, uploader, half) = open(&worker, &mut turn, flow);
+    // The rest of its body waits in the client's socket meanwhile.
+    let waits = worker.waits();
+    let admitted = worker.admission.enter(|patience| worker.executor.sleep(patience)).await;
+    drop(waits);
+    if flow == Flow::Open
+        && let Err(refusal) = upload(&worker, uploader, body, &head).await
+    {
+        drop((client, half, admitted));
+        return Ok(refuse(refusal, &line, version, turn));
     }
+    match admitted {
+        Ok(permit) => dispatch(&worker, &client, arrival(head, &turn, Asked { half, permit, websocket })),
+        Err(turned_away) => {
+            client.refused(turned_away.into());
+            drop(half);
+        }
+    }
+    let answer = std::future::poll_fn(|cx| client.poll_answer(cx)).await;
+    Said { line: &line, version, upgrade }.reply(client, answer, turn)
+}
+
+/// What a request at the health path is told, where there is one.
+fn health_of(
+    worker: &Worker,
+    line: &Line,
+    head: &request::Parts,
+    bodiless: bool,
+) -> Option<Response<&'static str>> {
+    let health = worker.config.health.as_ref().filter(|_| bodiless && judge(head).is_ok())?;
+    let mut response = health.answer(head)?;
+    if line.is_last_call() {
+        say_close(&mut response, head.version);
+    }
+    Some(response)
+}
+
+/// What its answer depends on.
+struct Said<'a> {
+    line: &'a Line,
+    version: Version,
+    // In a box, for nearly every request carries none through its waits.
+    upgrade: Option<Box<Upgrade>>,
+}
+
+/// What is handed over beside the head.
+struct Asked {
+    half: AppHalf,
+    permit: Permit,
+    websocket: Option<WebSocketRequest>,
 }
 
 /// A handshake that the application answers, and what takes over if it accepts.
@@ -82,7 +126,7 @@ fn upgrade_of(
     head: &request::Parts,
     line: &Line,
     worker: &Worker,
-) -> Result<Option<(Upgrade, WebSocketRequest)>, Refusal> {
+) -> Result<Option<(Box<Upgrade>, WebSocketRequest)>, Refusal> {
     let Some(settings) = worker.config.websockets.filter(|_| handshake::is_asked_for(head)) else {
         return Ok(None);
     };
@@ -93,63 +137,51 @@ fn upgrade_of(
     let (end, half) = websocket::open(Arc::clone(&worker.app), settings.max_queue);
     let asked = WebSocketRequest { subprotocols: std::mem::take(&mut handshake.subprotocols), half };
     let deflation = handshake.agree(settings, &worker.memory);
-    Ok(Some((Upgrade { handshake, opened: Opened { end, settings, deflation } }, asked)))
+    let opened = Opened { end, settings, deflation };
+    Ok(Some((Box::new(Upgrade { handshake, opened }), asked)))
 }
 
-/// Hands a request to the application, with as much of its body as is there.
-async fn ask(
-    worker: &Worker,
-    turn: &mut Turn,
-    (head, body): (request::Parts, Incoming),
-    websocket: Option<WebSocketRequest>,
-) -> Result<ClientHalf, Refusal> {
-    let flow = if body.is_end_stream() { Flow::Complete } else { Flow::Open };
+/// The exchange of a request that was judged.
+fn open(worker: &Worker, turn: &mut Turn, flow: Flow) -> (ClientHalf, Uploader, AppHalf) {
     let (client, uploader, half, witness) = exchange::open(Arc::clone(&worker.app), flow);
     turn.counts(&witness);
     if worker.config.bounds.departures == Departures::Cancelled {
         client.ends_with_client();
     }
     turn.watched_by(witness);
-    // The rest of its body waits in the client's socket meanwhile.
-    let waits = worker.waits();
-    let admitted = worker.admission.enter(|patience| worker.executor.sleep(patience)).await;
-    drop(waits);
-    if flow == Flow::Open {
-        upload(worker, uploader, body, &head).await?;
-    }
-    let head = RequestHead {
-        method: head.method,
-        target: head.uri,
-        version: head.version,
-        headers: head.headers,
-        trace: turn.trace().cloned(),
-    };
-    match admitted {
-        Ok(permit) => {
-            if let Some(term) = Term::of(&worker.config, websocket.as_ref()) {
-                worker.executor.spawn(client.overseer().watch(term, worker.executor.clone()));
-            }
-            let arrival = Box::new(Arrival {
-                head,
-                peer: Arc::clone(turn.peer()),
-                story: turn.story(),
-                half,
-                permit,
-                websocket,
-            });
-            if let Err(arrival) = worker.app.dispatch(arrival) {
-                client.refused(Refusal::Overloaded);
-                drop(arrival);
-            }
-        }
-        Err(turned_away) => {
-            client.refused(turned_away.into());
-            drop(half);
-        }
-    }
-    Ok(client)
+    (client, uploader, half)
 }
 
+/// What the application is to have. Made where it stays: a head is long.
+fn arrival(head: request::Parts, turn: &Turn, asked: Asked) -> Box<Arrival> {
+    Box::new(Arrival {
+        head: RequestHead {
+            method: head.method,
+            target: head.uri,
+            version: head.version,
+            headers: head.headers,
+            trace: turn.trace().cloned(),
+        },
+        peer: Arc::clone(turn.peer()),
+        story: turn.story(),
+        half: asked.half,
+        permit: asked.permit,
+        websocket: asked.websocket,
+    })
+}
+
+/// Hands a request to the application.
+fn dispatch(worker: &Worker, client: &ClientHalf, arrival: Box<Arrival>) {
+    if let Some(term) = Term::of(&worker.config, arrival.websocket.as_ref()) {
+        worker.executor.spawn(client.overseer().watch(term, worker.executor.clone()));
+    }
+    if let Err(arrival) = worker.app.dispatch(arrival) {
+        client.refused(Refusal::Overloaded);
+        drop(arrival);
+    }
+}
+
+/// Takes as much of a body as is there, and sees to the rest.
 async fn upload(
     worker: &Worker,
     uploader: Uploader,
@@ -180,65 +212,66 @@ async fn upload(
     Ok(())
 }
 
-/// Waits for the application's answer.
-async fn reply(
-    mut client: ClientHalf,
-    upgrade: Option<Upgrade>,
-    line: &Line,
-    version: Version,
-    mut turn: Turn,
-) -> Result<Response<AnswerBody>, ClientGone> {
-    let config = &*line.config;
-    let answer = std::future::poll_fn(|cx| client.poll_answer(cx)).await;
-    // What a client sends behind a handshake that was not accepted is neither a request nor a frame.
-    let closes = client.leaves_unread() || upgrade.is_some();
-    let last = closes || line.is_last_call();
-    let ends = last || ends_connection(&answer);
-    if ends {
-        client.closes();
-    }
-    let mut response = match answer {
-        Answer::Accepted(acceptance) => return accept(upgrade, acceptance, line, turn),
-        Answer::Whole(parts, body) => {
-            let head = response(parts, config, &mut turn);
-            head.map(|()| AnswerBody::whole(body, turn))
+impl Said<'_> {
+    /// Turns the application's answer into hyper's.
+    fn reply(
+        self,
+        client: ClientHalf,
+        answer: Answer,
+        mut turn: Turn,
+    ) -> Result<Response<AnswerBody>, ClientGone> {
+        let Self { line, version, upgrade } = self;
+        let config = &*line.config;
+        // What a client sends behind a handshake that was not accepted is neither a request nor a frame.
+        let closes = client.leaves_unread() || upgrade.is_some();
+        let ends = closes || line.is_last_call() || ends_connection(&answer);
+        if ends {
+            client.closes();
         }
-        Answer::HeadOnly(parts) => {
-            let head = response(parts, config, &mut turn);
-            head.map(|()| AnswerBody::stream(client, Framing::Declared(0), turn))
-        }
-        Answer::Stream(parts) => {
-            let framing = framing_of(&parts, version, &line.socket);
-            let mut head = response(parts, config, &mut turn);
-            if matches!(framing, Framing::UntilClose(_)) {
-                // hyper promises a client of 1.0 to keep the connection, unless the answer is of 1.0 itself.
-                *head.version_mut() = Version::HTTP_10;
+        let mut response = match answer {
+            Answer::Accepted(acceptance) => return accept(upgrade, acceptance, line, turn),
+            Answer::Whole(parts, body) => {
+                let head = response(parts, config, &mut turn);
+                head.map(|()| AnswerBody::whole(body, turn))
             }
-            head.map(|()| AnswerBody::stream(client, framing, turn))
+            Answer::HeadOnly(parts) => {
+                let head = response(parts, config, &mut turn);
+                head.map(|()| AnswerBody::stream(client, Framing::Declared(0), turn))
+            }
+            Answer::Stream(parts) => {
+                let framing = framing_of(&parts, version, &line.socket);
+                let mut head = response(parts, config, &mut turn);
+                if matches!(framing, Framing::UntilClose(_)) {
+                    // hyper promises a client of 1.0 to keep the connection, unless the answer is of 1.0 itself.
+                    *head.version_mut() = Version::HTTP_10;
+                }
+                head.map(|()| AnswerBody::stream(client, framing, turn))
+            }
+            Answer::Failed => refuse(Refusal::ApplicationFailed, line, version, turn),
+            Answer::Refused(refusal) => refuse(refusal, line, version, turn),
+            Answer::Abandoned => return Err(ClientGone),
+        };
+        if closes {
+            line.will_linger();
         }
-        Answer::Failed => refuse(Refusal::ApplicationFailed, line, version, turn),
-        Answer::Refused(refusal) => refuse(refusal, line, version, turn),
-        Answer::Abandoned => return Err(ClientGone),
-    };
-    if closes {
-        line.will_linger();
+        if ends {
+            // hyper would close without a word.
+            say_close(&mut response, version);
+        }
+        Ok(response)
     }
-    if ends {
-        // hyper would close without a word.
-        say_close(&mut response, version);
-    }
-    Ok(response)
 }
 
 /// The application has accepted the WebSocket: the connection is its own from here on.
 fn accept(
-    upgrade: Option<Upgrade>,
+    upgrade: Option<Box<Upgrade>>,
     acceptance: Acceptance,
     line: &Line,
     mut turn: Turn,
 ) -> Result<Response<AnswerBody>, ClientGone> {
     // Nothing else can be accepted.
-    let Some(Upgrade { handshake, opened }) = upgrade else { return Err(ClientGone) };
+    let Some(upgrade) = upgrade else { return Err(ClientGone) };
+    let Upgrade { handshake, opened } = *upgrade;
     let mut response = handshake.answer(acceptance);
     complete(&mut response, &line.config, &mut turn);
     line.successor.name(opened);
@@ -333,48 +366,5 @@ fn add_defaults(headers: &mut HeaderMap, config: &Config) {
                 headers.append(name, value.clone());
             }
         }
-    }
-}
-
-/// Whether a head may reach the application. `guard` has followed its framing and hyper has parsed it, which leaves these.
-fn judge(head: &request::Parts) -> Result<(), Refusal> {
-    judge_method(&head.method)?;
-    judge_target(head)?;
-    judge_host(head)?;
-    let unknown = |value: &HeaderValue| !value.as_bytes().eq_ignore_ascii_case(b"100-continue");
-    if head.version == Version::HTTP_11 && head.headers.get_all(EXPECT).iter().any(unknown) {
-        return Err(Refusal::UnknownExpectation);
-    }
-    Ok(())
-}
-
-pub(crate) fn judge_method(method: &Method) -> Result<(), Refusal> {
-    // A server that is no proxy has nothing to connect to, and TRACE gives cookies to scripts.
-    let refused = matches!(*method, Method::CONNECT | Method::TRACE);
-    let lower = method.as_str().bytes().any(|byte| byte.is_ascii_lowercase());
-    if refused || lower { Err(Refusal::BadMethod) } else { Ok(()) }
-}
-
-pub(crate) fn judge_target(head: &request::Parts) -> Result<(), Refusal> {
-    let target = &head.uri;
-    let fits = match target.scheme_str() {
-        Some(scheme) => matches!(scheme, "http" | "https"),
-        None if target.authority().is_some() => false,
-        None => target.path().starts_with('/') || (target.path() == "*" && head.method == Method::OPTIONS),
-    };
-    if fits { Ok(()) } else { Err(Refusal::BadTarget) }
-}
-
-fn judge_host(head: &request::Parts) -> Result<(), Refusal> {
-    if head.uri.authority().is_some_and(|host| !bridgehead_asgi::is_valid_host(host.as_str().as_bytes())) {
-        return Err(Refusal::BadHost);
-    }
-    let mut hosts = head.headers.get_all(HOST).iter();
-    match (hosts.next(), hosts.next()) {
-        (None, _) if head.version == Version::HTTP_11 => Err(Refusal::NoHost),
-        (None, _) => Ok(()),
-        (Some(_), Some(_)) => Err(Refusal::TwoHosts),
-        (Some(host), None) if bridgehead_asgi::is_valid_host(host.as_bytes()) => Ok(()),
-        (Some(_), None) => Err(Refusal::BadHost),
     }
 }

@@ -9,8 +9,8 @@ use http::header::{CONTENT_LENGTH, COOKIE, EXPECT, HOST, HeaderMap, HeaderName, 
 use http::{Method, request};
 
 use crate::config::HeadLimits;
+use crate::judge;
 use crate::refusal::Refusal;
-use crate::service;
 
 /// Crumbs of a cookie for each header line that is allowed: browsers send each cookie by itself.
 pub(crate) const CRUMBS: usize = 2;
@@ -34,9 +34,9 @@ pub(crate) fn judge(head: &request::Parts, crumbs: usize, limits: &HeadLimits) -
     if crumbs > CRUMBS * limits.fields {
         return Err(Refusal::LargeHead);
     }
-    service::judge_method(&head.method)?;
+    judge::judge_method(&head.method)?;
     judge_size(head, limits)?;
-    service::judge_target(head)?;
+    judge::judge_target(head)?;
     let path = head.uri.path();
     let is_whole_server = path == "*" && head.method == Method::OPTIONS;
     if !path.starts_with('/') && !is_whole_server {

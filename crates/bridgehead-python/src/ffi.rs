@@ -8,9 +8,10 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::AtomicU64;
 use std::{io, mem, ptr, slice};
 
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyString, PyTuple};
+use pyo3::types::{PyBytes, PyString, PyTuple};
 use pyo3::{ffi, intern};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -98,6 +99,29 @@ pub(crate) fn call_in<'py>(
         unsafe { ffi::PyObject_VectorcallMethod(name.as_ptr(), arguments.as_ptr(), 2, keyword.as_ptr()) };
     // SAFETY: the call gives a new reference, or null with an exception set.
     unsafe { Bound::from_owned_ptr_or_err(py, given) }
+}
+
+/// New bytes that hold these parts, one behind the other.
+pub(crate) fn bytes_of<'a, 'py>(
+    py: Python<'py>,
+    parts: impl Iterator<Item = &'a [u8]> + Clone,
+) -> PyResult<Bound<'py, PyBytes>> {
+    let length: usize = parts.clone().map(<[u8]>::len).sum();
+    let size = ffi::Py_ssize_t::try_from(length).map_err(|_| PyMemoryError::new_err(()))?;
+    // SAFETY: the thread is attached, and from null come bytes that are as long, hold anything, and that nobody else has.
+    let made = unsafe { ffi::PyBytes_FromStringAndSize(ptr::null(), size) };
+    // SAFETY: the call gives a new reference, or null with an exception set.
+    let made = unsafe { Bound::from_owned_ptr_or_err(py, made) }?.cast_into::<PyBytes>()?;
+    // SAFETY: it is a bytes object, which has its bytes in one place for as long as it lives.
+    let place = unsafe { ffi::PyBytes_AsString(made.as_ptr()) }.cast::<u8>();
+    let mut filled = 0;
+    for part in parts {
+        assert!(filled + part.len() <= length, "parts that were counted did not grow");
+        // SAFETY: so many bytes are there behind those that are filled, and nobody reads or writes them meanwhile.
+        unsafe { ptr::copy_nonoverlapping(part.as_ptr(), place.add(filled), part.len()) };
+        filled += part.len();
+    }
+    Ok(made)
 }
 
 /// A descriptor of our own for what `descriptor` names.

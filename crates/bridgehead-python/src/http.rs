@@ -10,10 +10,10 @@ use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bridgehead_asgi::{More, RequestEvent, Response, WebSocket};
-use bridgehead_net::{AppHalf, CHUNKS, Reception, Room, Token};
+use bridgehead_net::{AppHalf, CHUNKS, Piece, Reception, Room, Token};
 use bytes::Bytes;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::PyDict;
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::budget::MESSAGES;
@@ -25,7 +25,7 @@ use crate::message::{self, Message};
 use crate::told::Known;
 use crate::wait::Wait;
 use crate::websocket_state::WebSocketState;
-use crate::{names, raise, runtime_handle, websocket};
+use crate::{ffi, names, raise, runtime_handle, websocket};
 
 // A drive that fills its channel before it has to yield would wait for the client in every turn.
 const _: () = assert!(CHUNKS > MESSAGES as usize);
@@ -143,9 +143,9 @@ impl Http {
             return self.hear_now(py, state);
         }
         match state.receive(self.token) {
-            Reception::Chunk(chunk, more) => {
+            Reception::Chunk(piece, more) => {
                 drop(state);
-                Ok(Outcome::Done(Some(request_message(py, &chunk, more)?)))
+                Ok(Outcome::Done(Some(request_message(py, &piece, more)?)))
             }
             Reception::Gone => {
                 drop(state);
@@ -328,10 +328,10 @@ impl Http {
 const KEPT_BACK: &str = "returned without starting its response; with --pathsend, middleware that waits for a body \
                          may have kept it back";
 
-fn request_message(py: Python<'_>, chunk: &[u8], more: More) -> PyResult<Py<PyAny>> {
+fn request_message(py: Python<'_>, piece: &Piece, more: More) -> PyResult<Py<PyAny>> {
     let message = PyDict::new(py);
     message.set_item(names::kind(py), names::http_request(py))?;
-    message.set_item(names::body(py), PyBytes::new(py, chunk))?;
+    message.set_item(names::body(py), ffi::bytes_of(py, piece.parts())?)?;
     message.set_item(names::more_body(py), more.follows())?;
     Ok(message.into_any().unbind())
 }

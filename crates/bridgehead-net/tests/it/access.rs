@@ -159,7 +159,7 @@ async fn an_upload_that_is_cut_off_is_a_499_unless_the_application_answers() {
     for answered in [false, true] {
         let (mut client, asked) = site.ask(upload).await;
         let token = site.token();
-        assert_eq!(asked.half.receive(token), Reception::Chunk(Bytes::from("half"), More::Follows));
+        assert_eq!(asked.half.receive(token), Reception::Chunk(Bytes::from("half").into(), More::Follows));
         assert_eq!(asked.half.receive(token), Reception::Nothing);
         client.half_close().await;
         site.told(token).await;

@@ -119,7 +119,7 @@ async fn receive_gives_the_end_of_a_request_without_a_body_unless_the_client_is_
     let site = Site::open(plain(LONG));
     for being in ALL {
         let (_client, asked) = with(&site, being).await;
-        let end = Reception::Chunk(Bytes::new(), More::Ends);
+        let end = Reception::Chunk(Bytes::new().into(), More::Ends);
         let expected = if being == Being::Gone { Reception::Gone } else { end };
         assert_eq!(asked.half.receive(TOKEN), expected, "{being:?}");
     }

@@ -88,7 +88,7 @@ async fn read(body: &mut RecvStream) -> Result<Vec<u8>, h2::Error> {
 }
 
 fn chunk(bytes: &'static str, more: More) -> Reception {
-    Reception::Chunk(Bytes::from(bytes), more)
+    Reception::Chunk(Bytes::from(bytes).into(), more)
 }
 
 fn answer(asked: &Arrival, body: &'static str) {

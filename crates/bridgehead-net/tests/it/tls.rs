@@ -156,7 +156,7 @@ async fn a_body_that_is_cut_off_is_no_body() {
     let mut client = secured.connect().await;
     client.send(b"POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 8\r\n\r\nhalf").await;
     let asked = secured.site.next().await;
-    assert_eq!(asked.half.receive(TOKEN), Reception::Chunk(Bytes::from("half"), More::Follows));
+    assert_eq!(asked.half.receive(TOKEN), Reception::Chunk(Bytes::from("half").into(), More::Follows));
     assert_eq!(asked.half.receive(TOKEN), Reception::Nothing);
     // Without `close_notify`.
     let mut stream = client.stream.into_inner().0;
