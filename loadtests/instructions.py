@@ -71,8 +71,8 @@ def main() -> int:
     options = parser.parse_args()
     cases = [case for case in CASES if options.only in case.name]
     if options.store:
-        counted = {case.name: count(case, options.keep) for case in cases}
-        STORED.write_text(json.dumps({"made with": made_with(), "instructions": counted}, indent=2) + "\n")
+        figures = {case.name: count(case, options.keep) for case in cases}
+        STORED.write_text(json.dumps({"made with": made_with(), "instructions": figures}, indent=2) + "\n")
         return 0
     stored = json.loads(STORED.read_text())
     if stored["made with"] != made_with():
@@ -86,10 +86,10 @@ def main() -> int:
 def is_worse(case: Case, stored: int | None, keep: Path | None) -> bool:
     """Whether it takes more than it did, however often it is looked at."""
     for _ in range(LOOKS):
-        counted = count(case, keep)
-        change = f"{counted / stored - 1:+7.1%} of {stored:,}" if stored else ""
-        print(f"{case.name:24} {counted:>10,} instructions {change}", flush=True)
-        if stored is None or counted <= stored * (1 + TOLERANCE):
+        found = count(case, keep)
+        change = f"{found / stored - 1:+7.1%} of {stored:,}" if stored else ""
+        print(f"{case.name:24} {found:>10,} instructions {change}", flush=True)
+        if stored is None or found <= stored * (1 + TOLERANCE):
             return False
     return True
 
@@ -106,9 +106,18 @@ def count(case: Case, keep: Path | None) -> int:
     """Instructions for one request."""
     with ExitStack() as stack:
         folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        folder.mkdir(parents=True, exist_ok=True)
-        output = folder / f"{case.name.replace(' ', '-')}.out"
-        process, port = stack.enter_context(started(case, output))
+        counts = counted(case, folder)
+        total = re.search(r"^(?:totals|summary): (\d+)", counts.read_text(), re.MULTILINE)
+        assert total is not None, f"{counts} has no sum"
+        return round(int(total[1]) / (case.rounds * case.connections))
+
+
+def counted(case: Case, folder: Path, callers: int = 0) -> Path:
+    """callgrind's own file, with what so many callers brought kept apart."""
+    folder.mkdir(parents=True, exist_ok=True)
+    output = folder / f"{case.name.replace(' ', '-')}.out"
+    with ExitStack() as stack:
+        process, port = stack.enter_context(started(case, output, callers))
         clients = [stack.enter_context(connected(port, case)) for _ in range(case.connections)]
         for _ in range(WARM_UP // case.connections):
             ask(clients, case)
@@ -116,19 +125,17 @@ def count(case: Case, keep: Path | None) -> int:
         for _ in range(case.rounds):
             ask(clients, case)
         control("--dump", process)
-        dumped = output.with_name(f"{output.name}.1")
-        total = re.search(r"^(?:totals|summary): (\d+)", dumped.read_text(), re.MULTILINE)
-        assert total is not None, f"{dumped} has no sum"
-        return round(int(total[1]) / (case.rounds * case.connections))
+    return output.with_name(f"{output.name}.1")
 
 
 @contextmanager
-def started(case: Case, output: Path) -> Iterator[tuple[int, int]]:
+def started(case: Case, output: Path, callers: int) -> Iterator[tuple[int, int]]:
     """A server below callgrind: its process and its port."""
     with socket.create_server(("127.0.0.1", 0), backlog=64) as listening:
         number = listening.fileno()
         command = [
             *("valgrind", "--tool=callgrind", f"--callgrind-out-file={output}", "--quiet"),
+            f"--separate-callers={callers}",
             *(sys.executable, "-m", "bridgehead", case.app, f"--fd={number}", "--no-access-log"),
             *("--loop=asyncio", "--no-date-header", *case.options),
         ]

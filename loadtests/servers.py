@@ -40,6 +40,8 @@ UVICORN = [
 COMMANDS: dict[str, list[str]] = {
     "bridgehead": OURS,
     "bridgehead again": OURS,
+    # By default a thousand requests run at once, a thousand wait, and more are told so.
+    "bridgehead unlimited": [*OURS, "--limit-concurrency=0", "--limit-connections=0"],
     "uvicorn": [*UVICORN, "--http=httptools"],
     "uvicorn zttp": [*UVICORN, "--http=zttp"],
     # Its bound for requests counts connections, and is 1024 unless told: the rest would wait outside.
