@@ -14,7 +14,6 @@ from bridgehead.address import parse_address
 from bridgehead.config import Config
 from bridgehead.errors import StartError
 from bridgehead.sockets import Bound, Kind, bind
-from bridgehead.station import Station
 
 _BACKLOG = 128
 
@@ -74,12 +73,3 @@ def _wanted(config: Config, bound: Bound, figures: Sheet | Sheets) -> Wanted:
         python=sys.version.split()[0],
         target=config.app if isinstance(config.app, str) else "",
     )
-
-
-def desk_of(config: Config, station: Station | None) -> tuple[Sheet, Desk | None]:
-    """Where a process counts, and who tells operators of it: of one worker among several its parent does."""
-    if station is not None:
-        return station.sheet, None
-    sheet = Sheet()
-    sheet.begin()
-    return sheet, Desk(config, sheet)

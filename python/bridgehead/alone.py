@@ -202,8 +202,8 @@ class Alone(CommandServer):
         for each in self._bound:
             each.socket.close()
         self._bound = []  # their files are the parent's
-        if self._desk is not None and self._succession is not None:
-            self._desk.show(self._succession.sheets)
+        if self._books is not None and self._succession is not None:
+            self._books.show(self._succession.sheets)
         log.logger().info(
             "Another process serves from here on. This one, [%d], becomes its parent.", os.getpid()
         )

@@ -43,7 +43,8 @@ class Snapshot:
 
     `queued` are requests that wait for `--limit-concurrency`, `arrived` those that wait for the loop. `tasks`
     are all of the loop that are not done, the server's own few as well. `blocked_for` is zero unless another
-    thread looks while a step holds the loop for longer than `--slow-step`.
+    thread looks while a step holds the loop for longer than `--slow-step`. `longest_request` is that of the
+    longest step, if it was slow and for one.
     """
 
     running: int
@@ -52,6 +53,7 @@ class Snapshot:
     tasks: int
     loop_lag: float
     longest_step: float
+    longest_request: str
     slow_steps: int
     blocked_for: float
     gil_wait: float
@@ -62,22 +64,28 @@ class Snapshot:
 
 
 class Watched:
-    """A network and its loop, as long as it serves."""
+    """A server's loop, and its network as long as that serves."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, sheet: Sheet) -> None:
         self.steps = SlowSteps(loop)
+        self.sheet = sheet
         self._loop = loop
-        self._sheet = sheet
         self._network: Network | None = None
 
-    def begin(self, network: Network) -> None:
-        """It serves from now on."""
-        self._network = network
+    def begin(self) -> None:
+        """The application may ask from here on, while it starts as well."""
         _watched.setdefault(self._loop, []).append(self)
 
-    def end(self) -> None:
-        """It does not any more."""
+    def serve(self, network: Network) -> None:
+        """There are requests from now on."""
+        self._network = network
+
+    def rest(self) -> None:
+        """There are none any more."""
         self._network = None
+
+    def end(self) -> None:
+        """Nobody is told any more."""
         _watched.get(self._loop, []).remove(self)
 
     def count(self) -> tuple[int, int, int, int]:
@@ -87,22 +95,22 @@ class Watched:
 
     def snapshot(self) -> Snapshot:
         """How it stands now."""
-        assert self._network is not None  # it is taken out of the list first
-        health = self._sheet.health()
-        queued, arrived = self._network.queued
+        health, slowest = self.sheet.health(), self.steps.slowest()
+        queued, arrived = self._network.queued if self._network is not None else (0, 0)
         return Snapshot(
-            running=self._network.running,
+            running=self._network.running if self._network is not None else 0,
             queued=queued,
             arrived=arrived,
             tasks=tasks_of(self._loop),
             loop_lag=health["loop_lag"] * _MICROSECOND,
             longest_step=health["longest_step"] * _MICROSECOND,
+            longest_request=slowest[0].request if slowest else "",
             slow_steps=health["slow_steps"],
             blocked_for=health["blocked_for"] * _MICROSECOND,
             gil_wait=health["gil_wait"] * _MICROSECOND,
             longest_gil_wait=health["gil_wait_longest"] * _MICROSECOND,
             executor=executor_of(self._loop),
-            slowest=self.steps.slowest(),
+            slowest=slowest,
             gates=named(),
         )
 
@@ -110,7 +118,8 @@ class Watched:
 def snapshot() -> Snapshot:
     """Of the server on this thread's loop; on another thread, of the one that began last.
 
-    RuntimeError if none serves in this process.
+    It may be asked from the application's startup until the end of its shutdown. RuntimeError if there is no
+    server in this process.
     """
     running = asyncio._get_running_loop()
     lists = [_watched.get(running, [])] if running is not None else list(_watched.values())

@@ -16,7 +16,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from bridgehead import forks, log, pidfile, signal_wake
-from bridgehead.admin import Desk, desk_of
+from bridgehead.books import Books
 from bridgehead.errors import EXIT_START_FAILED, Interrupted, StartError
 from bridgehead.identity import set_umask
 from bridgehead.lifespan import Lifespan
@@ -69,7 +69,7 @@ class Server(Stateful):
         self._station: Station | None = None
         self._keeper: Keeper | None = None
         self._tenure: Tenure | None = None
-        self._desk: Desk | None = None
+        self._books: Books | None = None
         self._captured_signals: list[int] = []
         self.should_exit = False
         self.force_exit = False
@@ -176,7 +176,7 @@ class Server(Stateful):
             else:
                 self._bound = adopt(sockets, backlog=self.config.backlog, secure=self.config.is_ssl)
             forks.register(each.socket for each in self._bound)
-            sheet, self._desk = desk_of(self.config, self._station)
+            books = self._books = Books(self.config, self._station)
             if not await self._unless_told(self.lifespan.startup()):
                 await self.lifespan.cancel()
                 self._close_sockets()
@@ -186,7 +186,7 @@ class Server(Stateful):
                 bound=self._bound,
                 recall=self._recall,
                 station=self._station if self._tenure is None else self._tenure.station,
-                sheet=sheet,
+                watched=books.watched,
                 own=self._own,
                 tasks=await choose(self.config.task_impl),
             )
@@ -376,9 +376,9 @@ class Server(Stateful):
         pidfile.remove(self.config.pidfile)
 
     def _close_sockets(self) -> None:
-        if self._desk is not None:
-            self._desk.close()
-            self._desk = None
+        if self._books is not None:
+            self._books.close()
+            self._books = None
         for each in self._bound:
             each.close()
         forks.forget(each.socket for each in self._bound)

@@ -11,7 +11,7 @@ import os
 import site
 import sys
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FrameType
 
 from bridgehead import log, whereabouts
@@ -20,12 +20,16 @@ from bridgehead.errors import OUR_FOLDER
 _MOST = 100  # places: more are one mistake made everywhere
 _LIBRARIES = (os.path.dirname(os.__file__), *site.getsitepackages())
 _RUN_LOOPS = (os.path.join(OUR_FOLDER, "loops.py"), os.path.join("asyncio", "base_events.py"))
+_POLL = (os.path.join(OUR_FOLDER, "selector.py"), os.path.join(os.path.dirname(os.__file__), "selectors.py"))
 _UNKNOWN = "something that was over before it could be looked at"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlowStep:
-    """A place that held the loop. `longest` is in seconds, as far as it was seen; `cause` the last one."""
+    """A place that held the loop: `longest`, in seconds, for `request`. `cause` is the last one.
+
+    A step that still runs is as long as it was when it was noticed.
+    """
 
     place: str
     request: str
@@ -41,40 +45,56 @@ class SlowSteps:
         self._loop = loop
         self._thread = threading.get_ident()
         self._seen: dict[str, SlowStep] = {}
+        self._last = SlowStep(place="", request="", cause="", count=0, longest=0.0)
 
-    def tell(self, held: float, cause: str, runs: bool) -> tuple[str, str]:
-        """A step has held the loop for so long, by this, and may go on. Gives its place and its request."""
-        place, request = self._look() if runs else (_UNKNOWN, "")
-        before = self._seen.get(place)
-        if before is None and len(self._seen) >= _MOST:
-            return place, request
-        self._seen[place] = SlowStep(
-            place=place,
-            request=request or (before.request if before is not None else ""),
-            cause=cause,
-            count=1 if before is None else before.count + 1,
-            longest=held if before is None else max(held, before.longest),
-        )
-        if before is None:
-            self._log(self._seen[place])
+    def tell(self, held: float, cause: str, seen: tuple[str, str] | None) -> tuple[str, str]:
+        """A step has held the loop for so long, by this, here, and may go on. Gives place and request."""
+        place, request = seen or (_UNKNOWN, "")
+        self._last = SlowStep(place=place, request=request, cause=cause, count=1, longest=held)
+        is_new = place not in self._seen
+        if self._keep(self._last) and is_new:
+            self._log(self._last)
         return place, request
+
+    def over(self, held: float) -> None:
+        """The step that was told of last is over, and held it for so long in all."""
+        self._keep(replace(self._last, longest=held, count=0))
+
+    def _keep(self, step: SlowStep) -> bool:
+        """Whether there is room for it."""
+        before = self._seen.get(step.place)
+        if before is None:
+            if len(self._seen) >= _MOST:
+                return False
+            before = replace(step, count=0)
+        longest = step if step.longest >= before.longest else before
+        self._seen[step.place] = SlowStep(
+            place=step.place,
+            request=longest.request or before.request,
+            cause=step.cause,
+            count=before.count + step.count,
+            longest=longest.longest,
+        )
+        return True
 
     def slowest(self) -> tuple[SlowStep, ...]:
         """Each place once, the longest first."""
         return tuple(sorted(self._seen.values(), key=lambda each: -each.longest))
 
     def _log(self, step: SlowStep) -> None:
-        words = f"The loop has been held for {step.longest:.2f} s by {step.place}"
+        words = f"The loop has been held for {step.longest:.2f} s so far by {step.place}"
         if step.request:
             words = f"{words}, in the request {step.request}"
         log.logger().warning("%s: %s. This is said once for each place.", words, step.cause)
 
-    def _look(self) -> tuple[str, str]:
+    def place(self) -> tuple[str, str]:
         """Where the loop's thread is, and for whom. It stands still: this thread has Python's lock."""
         frame = sys._current_frames().get(self._thread)
         request = whereabouts.request_of(asyncio.current_task(self._loop))
         found = of_the_application(frame) or frame
-        return (_UNKNOWN if found is None else whereabouts.frame_in_words(found)), request
+        # One that polls is through with the step, and has not said so yet.
+        is_over = found is None or found.f_code.co_filename.endswith((*_RUN_LOOPS, *_POLL))
+        return (_UNKNOWN if found is None or is_over else whereabouts.frame_in_words(found)), request
 
 
 def of_the_application(frame: FrameType | None) -> FrameType | None:

@@ -45,7 +45,9 @@ class Host:
     complain: Callable[[str, log.Names | None], object]
     route: Callable[[Mapping[str, Any]], str | None]
     census: Callable[[], tuple[int, int, int, int]]
-    slow: Callable[[float, str, bool], tuple[str, str]]
+    place: Callable[[], tuple[str, str]]
+    slow: Callable[[float, str, tuple[str, str] | None], tuple[str, str]]
+    over: Callable[[float], object]
     trace: Callable[[str], object] | None
     event_loop: asyncio.AbstractEventLoop
     context: contextvars.Context
@@ -93,7 +95,7 @@ class Place:
     bound: Sequence[Bound]
     recall: int | None
     station: Station | None
-    sheet: Sheet
+    watched: Watched
     own: OwnLoop | None
     tasks: Chosen | None
 
@@ -133,11 +135,10 @@ class Worker:
         self._ending = asyncio.Event()
         self._closed = asyncio.Event()
         context = contextvars.Context() if config.reset_contextvars else lifespan.context
-        self._sheet = place.sheet
-        self._watched = Watched(self._loop, self._sheet)
+        self._watched = place.watched
         host = self._host(application, context, ours=place.tasks is not None)
         self._network = Network(host, self._options(config, lifespan.state, place))
-        self._watched.begin(self._network)
+        self._watched.serve(self._network)
         if self._selector is not None:
             self._selector.attach(self._loop, self._network.turner)
         if self._network.fallback is not None:
@@ -204,7 +205,7 @@ class Worker:
     def _close(self) -> None:
         if self._selector is not None:
             self._selector.detach(self._loop)
-        self._watched.end()
+        self._watched.rest()
         self._network.close()
         log.counted(self._network.counts)
         self._closed.set()
@@ -217,7 +218,9 @@ class Worker:
             complain=log.misbehaviour,
             route=route_of,
             census=self._watched.count,
+            place=self._watched.steps.place,
             slow=self._watched.steps.tell,
+            over=self._watched.steps.over,
             trace=trace.drives(os.environ, ours=ours),
             event_loop=self._loop,
             context=context,
@@ -231,7 +234,7 @@ class Worker:
             redirect=_secure_port(place.bound) if config.redirect_https else None,
             recall=place.recall,
             rota=place.station,
-            sheet=self._sheet,
+            sheet=place.watched.sheet,
             slow_step=config.slow_step or None,
             # Whether clients are welcome is judged by what is measured.
             measures=config.admin is not None or config.health_path is not None,

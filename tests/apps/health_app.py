@@ -24,6 +24,7 @@ from bridgehead.diagnostics import snapshot
 
 app = Routes()
 gate = Gate(3, name="pool")
+kept: list[asyncio.Task[None]] = []
 
 
 def sleep_in_python(seconds: float) -> None:
@@ -121,6 +122,31 @@ async def hold(scope: Scope, receive: Receive, send: Send) -> None:
         scope["route"] = SimpleNamespace(path=option(scope, "route"))
     HOLDS[option(scope, "how", "python")](float(option(scope, "seconds")))
     await answer(send, b"held")
+
+
+async def sleep_and_hold(seconds: float) -> None:
+    await asyncio.sleep(1.0)
+    hold_alone(seconds)
+
+
+def hold_alone(seconds: float) -> None:
+    time.sleep(seconds)
+
+
+@app.at("background")
+async def hold_later(scope: Scope, receive: Receive, send: Send) -> None:
+    """Hold the loop for `?seconds=` when no request runs any more."""
+    await asyncio.sleep(0)
+    kept.append(asyncio.create_task(sleep_and_hold(float(option(scope, "seconds")))))
+    await answer(send)
+
+
+@app.at("leak")
+async def leave_tasks(scope: Scope, receive: Receive, send: Send) -> None:
+    """`?count=` of them, for `?seconds=`."""
+    seconds = float(option(scope, "seconds"))
+    kept.extend(asyncio.create_task(asyncio.sleep(seconds)) for _ in range(int(option(scope, "count"))))
+    await answer(send)
 
 
 @app.at("snapshot")

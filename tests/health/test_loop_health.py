@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +18,22 @@ pytestmark = [
 ]
 
 HELD = "The loop has been held for "
+ASKS = """
+import os
+from bridgehead.diagnostics import snapshot
+
+
+def say(when):
+    now = snapshot()
+    os.write(2, f"app: {when} with {now.running} requests and tasks: {now.tasks > 0}\\n".encode())
+
+
+async def app(scope, receive, send):
+    for when in ("startup", "shutdown"):
+        await receive()
+        say(when)
+        await send({"type": f"lifespan.{when}.complete"})
+"""
 
 
 def serve(loop: str, *options: str, **settings: Any) -> Server:
@@ -61,6 +78,39 @@ def test_a_step_that_holds_the_loop_is_named_while_it_does_with_its_request(serv
     [step] = [each for each in seen(server)["slowest"] if "sleep_in_python" in each["place"]]
     assert step["count"] == 2
     assert server.stderr.count("by sleep_in_python() at ") == 1, "a place is told of once"
+
+
+def test_the_whole_length_of_a_slow_step_is_known_once_it_is_over_with_the_longest_request(loop: str) -> None:
+    with serve(loop) as server:
+        for target in ("/hold?seconds=0.5", "/hold?seconds=1.5&later=0.1", "/hold?seconds=0.6"):
+            server.ask(target)
+        while not (shown := seen(server))["slowest"] or shown["slowest"][0]["longest"] < 1.2:
+            pass
+        [step] = [each for each in shown["slowest"] if "sleep_in_python" in each["place"]]
+        assert step["longest"] <= shown["longest_step"] + 0.001
+        assert shown["longest_request"] == step["request"] == "GET /hold"
+        assert "s so far by sleep_in_python() at " in server.stderr
+
+
+def test_what_holds_the_loop_while_no_request_runs_is_seen_counted_and_named(loop: str) -> None:
+    with serve(loop) as server:
+        server.ask("/background?seconds=1.5")
+        # Nobody asks anything meanwhile.
+        server.wait_line("by hold_alone() at ")
+        shown = seen(server)
+        while not shown["slowest"] or shown["slowest"][0]["longest"] < 1.0:
+            shown = seen(server)
+        assert shown["slow_steps"] == 1
+        [step] = shown["slowest"]
+        assert ("hold_alone() at " in step["place"], step["request"]) == (True, "")
+
+
+def test_an_application_may_ask_in_its_startup_and_its_shutdown(loop: str, tmp_path: Path) -> None:
+    (tmp_path / "asks.py").write_text(ASKS)
+    with Server("asks:app", "--loop", loop, cwd=tmp_path) as server:
+        server.stop()
+        for when in ("startup", "shutdown"):
+            assert f"app: {when} with 0 requests and tasks: True" in server.stderr
 
 
 def test_a_handler_that_asyncio_resumes_is_seen_to_hold_the_loop_as_well(server: Server) -> None:

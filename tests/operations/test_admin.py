@@ -31,6 +31,8 @@ def test_requests_are_counted_by_method_status_and_protocol(loop: str) -> None:
             client.send(b"GET / HTTP/1.1\r\nHost: b@d\r\n\r\n")
             assert client.read_response().status == 400
         operators.until(lambda: operators.samples()["http_server_active_requests"] == 0)
+        # A handler may have something to do behind its answer.
+        operators.until(lambda: operators.samples()["bridgehead_request_handler_seconds_count"] == 3)
         seen = operators.samples()
         assert seen[f"http_server_request_duration_seconds_count{{{GET}}}"] == 3
         assert seen['bridgehead_refusals_total{reason="bad_host"}'] == 1
@@ -212,3 +214,18 @@ def test_a_process_that_is_succeeded_tells_of_its_successor() -> None:
 
         operators.until(serves)
         operators.until(lambda: operators.ask("/readyz") == (200, "ok\n"))
+
+
+def test_tasks_and_threads_are_counted_before_the_first_request_and_after_the_last() -> None:
+    with Server("health_app:app", *ADMIN) as server:
+        operators = Operators(server)
+
+        def tasks() -> int:
+            counted: int = operators.status()["workers"][0]["loop"]["pending_tasks"]
+            return counted
+
+        operators.until(lambda: tasks() > 0)
+        server.ask("/leak?count=50&seconds=4")
+        operators.until(lambda: tasks() > 50)
+        # They end by themselves; nobody asks for anything meanwhile.
+        operators.until(lambda: 0 < tasks() < 50)

@@ -100,7 +100,8 @@ def test_what_holds_the_loop_with_the_gil_is_told_while_it_does(loop: str) -> No
             assert "has been held" not in server.stderr
             assert client.read_response().body == b"held"
         operators.until(lambda: sample not in operators.samples())
-        server.wait_line("by sleep_with_the_lock() at ", timeout=PATIENCE)
+        # Whoever looks may lose the GIL again before it has seen where: on a busy machine, now and then.
+        assert hold(server, operators, "lock", "sleep_with_the_lock")
 
 
 def test_the_slowest_requests_are_shown_and_their_number_is_bounded(loop: str) -> None:

@@ -14,7 +14,8 @@ use bridgehead_metrics::{BlockingPlace, Cause, Gauge, Sheet, Timing};
 use pyo3::prelude::*;
 
 use crate::ffi;
-use crate::health::{Pace, Step};
+use crate::health::Pace;
+use crate::lookout::Step;
 use crate::suspicion::{Evidence, GilWait, Suspect};
 
 /// Errands that may wait: one that is told of, behind one that is being done.
@@ -27,15 +28,21 @@ pub(crate) enum Errand {
     Look,
     /// A step holds the loop since then; this was seen of it, unless it is over.
     Slow { since: Instant, step: Step, evidence: Option<Evidence> },
+    /// The one that was told of last is over, and held it for so long.
+    Over(Duration),
 }
 
 /// Whom it calls.
 pub(crate) struct Inquiry {
     /// Gives how many tasks are not done, how many calls wait for the default executor, its threads, and how many it may have.
     pub(crate) look: Py<PyAny>,
-    /// Is told for how many seconds a step holds the loop, by what, in words, and whether it still does. Gives its place and
-    /// the request for which it runs.
+    /// Gives the place of the step that holds the loop, and the request for which it runs.
+    pub(crate) place: Py<PyAny>,
+    /// Is told for how many seconds a step holds the loop, by what, in words, and what was given as its place; nothing if it
+    /// was over by then. Gives that in words.
     pub(crate) slow: Py<PyAny>,
+    /// Is told for how many seconds it did in all.
+    pub(crate) over: Py<PyAny>,
     /// Whose steps they are.
     pub(crate) suspect: Suspect,
 }
@@ -65,15 +72,23 @@ impl Census {
 }
 
 fn run(errands: &Receiver<Errand>, pace: &Pace, sheet: &Sheet, inquiry: &Inquiry) {
+    // The step that was told of last.
+    let mut told = None;
     for errand in errands {
         pace.asks_for_the_gil();
         let began = Instant::now();
         Python::attach(|py| {
             pace.has_the_gil();
-            let wait = GilWait { time: began.elapsed(), ran_on: pace.ran_on(inquiry.suspect) };
+            let time = began.elapsed();
+            // At once: the longer this has the GIL, the sooner Python gives it back in between, and the step goes on.
+            let place = inquiry.place.call0(py);
+            let wait = GilWait { time, ran_on: pace.ran_on(inquiry.suspect) };
             note(sheet, wait.time);
-            // Who kept the GIL has let go of it just now: what is to be said of that step is said while it still runs.
-            for errand in iter::once(errand).chain(errands.try_iter()) {
+            // Who kept the GIL has let go of it just now: what is to be said of that step is said while it still runs, and
+            // before anything is counted, since that may give the GIL back.
+            let mut batch: Vec<_> = iter::once(errand).chain(errands.try_iter()).collect();
+            batch.sort_by_key(|errand| matches!(errand, Errand::Look));
+            for errand in batch {
                 let done = match errand {
                     Errand::Look => look(py, sheet, inquiry),
                     Errand::Slow { since, step, evidence } => {
@@ -84,8 +99,14 @@ fn run(errands: &Receiver<Errand>, pace: &Pace, sheet: &Sheet, inquiry: &Inquiry
                             None => Cause::Unknown,
                         };
                         pace.found(if runs { cause } else { Cause::Unknown });
-                        tell(py, sheet, inquiry, Slow { time: since.elapsed(), cause, runs })
+                        let place = place.as_ref().ok().filter(|_| runs);
+                        let slow = Slow { time: since.elapsed(), cause, place };
+                        tell(py, sheet, inquiry, &slow).map(|place| told = Some(place))
                     }
+                    Errand::Over(time) => match told.take() {
+                        Some(place) => amend(py, sheet, inquiry, BlockingPlace { longest: time, ..place }),
+                        None => Ok(()),
+                    },
                 };
                 if let Err(error) = done {
                     error.write_unraisable(py, None);
@@ -96,28 +117,35 @@ fn run(errands: &Receiver<Errand>, pace: &Pace, sheet: &Sheet, inquiry: &Inquiry
 }
 
 /// A step that was looked at.
-struct Slow {
+struct Slow<'a> {
     time: Duration,
     cause: Cause,
-    runs: bool,
+    place: Option<&'a Py<PyAny>>,
 }
 
-/// Has it said, and keeps it for who asks.
-fn tell(py: Python<'_>, sheet: &Sheet, inquiry: &Inquiry, slow: Slow) -> PyResult<()> {
-    let Slow { time, cause, runs } = slow;
+/// Has it said, and keeps it for who asks. Gives what is kept, and is not to be counted again.
+fn tell(py: Python<'_>, sheet: &Sheet, inquiry: &Inquiry, slow: &Slow<'_>) -> PyResult<BlockingPlace> {
+    let Slow { time, cause, place } = *slow;
     sheet.blame(cause);
-    let told = (time.as_secs_f64(), cause.in_words(), runs);
+    let told = (time.as_secs_f64(), cause.in_words(), place);
     let (place, request): (String, String) = inquiry.slow.call1(py, told)?.extract(py)?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    sheet.note_place(&BlockingPlace {
+    let place = BlockingPlace {
         place,
         request,
         cause,
         count: 1,
         longest: time,
         last: u64::try_from(now.as_millis()).unwrap_or_default(),
-    });
-    Ok(())
+    };
+    sheet.note_place(&place);
+    Ok(BlockingPlace { count: 0, ..place })
+}
+
+/// It is known how long it was.
+fn amend(py: Python<'_>, sheet: &Sheet, inquiry: &Inquiry, place: BlockingPlace) -> PyResult<()> {
+    sheet.note_place(&place);
+    inquiry.over.call1(py, (place.longest.as_secs_f64(),)).map(drop)
 }
 
 fn note(sheet: &Sheet, waited: Duration) {

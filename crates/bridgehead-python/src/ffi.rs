@@ -6,6 +6,7 @@
 
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 use std::{io, mem, ptr, slice};
 
 use pyo3::exceptions::PyMemoryError;
@@ -275,7 +276,7 @@ pub(crate) fn die_by(signal: i32) -> ! {
     // SAFETY: sends a signal to this process.
     unsafe { libc::kill(libc::getpid(), signal) };
     // Another thread takes the signal; this one must not go on meanwhile.
-    std::thread::sleep(std::time::Duration::from_secs(1));
+    std::thread::sleep(Duration::from_secs(1));
     exit_now(128 + signal)
 }
 
@@ -288,6 +289,44 @@ pub(crate) fn complain(sentence: &str) {
     if ready == 1 && stderr.revents & libc::POLLOUT != 0 {
         // SAFETY: the pointer and the length are those of a live string.
         unsafe { libc::write(libc::STDERR_FILENO, sentence.as_ptr().cast(), sentence.len()) };
+    }
+}
+
+/// How long a thread has run, for whoever asks.
+#[cfg(target_os = "linux")]
+pub(crate) struct ThreadClock(libc::clockid_t);
+
+#[cfg(target_os = "linux")]
+impl ThreadClock {
+    pub(crate) fn of_this_thread() -> Option<Self> {
+        let mut clock = 0;
+        // SAFETY: the thread is this one, which lives, and the pointer is to a live number.
+        let refused = unsafe { libc::pthread_getcpuclockid(libc::pthread_self(), &raw mut clock) };
+        (refused == 0).then_some(Self(clock))
+    }
+
+    /// None once the thread has ended.
+    pub(crate) fn read(&self) -> Option<Duration> {
+        let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: the pointer is to a live time; a clock that is gone is an error.
+        let refused = unsafe { libc::clock_gettime(self.0, &raw mut time) };
+        let read = || Some(Duration::new(time.tv_sec.try_into().ok()?, time.tv_nsec.try_into().ok()?));
+        (refused == 0).then(read).flatten()
+    }
+}
+
+/// Other systems have no such clock.
+#[cfg(not(target_os = "linux"))]
+pub(crate) struct ThreadClock;
+
+#[cfg(not(target_os = "linux"))]
+impl ThreadClock {
+    pub(crate) fn of_this_thread() -> Option<Self> {
+        None
+    }
+
+    pub(crate) fn read(&self) -> Option<Duration> {
+        None
     }
 }
 

@@ -1,55 +1,51 @@
 //! How the loop fares: how late it comes, how long its steps hold it, and who is told when one does so for too long.
 //!
-//! A thread looks, which never takes the GIL and touches no Python: it goes on while the loop is blocked. What the loop's
-//! thread does for it is a store for each drain and each event of one. For callbacks that are not ours, such as a handler
-//! that asyncio resumes, the loop is asked: what it does when the question comes is what holds it.
-//!
-//! | the loop | this thread |
-//! |---|---|
-//! | has had nothing for a second, and no request runs | sleeps, until the next drain |
-//! | drains, or runs a request | looks every [`TICK`], and asks every [`CALM`] |
-//! | has done nothing since the last look, while a request runs | asks sooner: something may hold it |
-//! | is held for longer than `--slow-step` | counts it, and tells the census (`census.rs`), which may have to wait |
+//! A thread looks (`lookout.rs`), which never takes the GIL and touches no Python: it goes on while the loop is blocked. What the
+//! loop's thread does for it is a store for each drain and each event of one. For callbacks that are not ours, such as a
+//! handler that asyncio resumes, the loop is asked: what it does when the question comes is what holds it. One that waits for
+//! events (`idleness.rs`) is left alone.
 //!
 //! Invariant: a step is counted as slow once, while it still runs.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::mpsc::TrySendError;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use bridgehead_metrics::{Cause, Counter, Gauge, Sheet, Timing};
+use bridgehead_metrics::{Cause, Gauge, Sheet};
 
 use crate::census::{Census, Errand, Inquiry};
 use crate::ffi;
-use crate::inbox::{Inbox, Probe};
-use crate::suspicion::{Evidence, Suspect};
+use crate::idleness::Idleness;
+use crate::inbox::Inbox;
+use crate::lookout::{Lookout, Want};
+use crate::suspicion::Suspect;
 
 /// Between two looks.
-const TICK: Duration = Duration::from_millis(50);
-/// A loop that has something to do and answers at once is asked so often.
-const CALM: Duration = Duration::from_millis(250);
-/// Between two looks of the census: it counts tasks, for which it takes the GIL.
-const CENSUS: Duration = Duration::from_secs(1);
-/// Looks without anything to do before this thread sleeps.
-const IDLE: u32 = 20;
+pub(crate) const TICK: Duration = Duration::from_millis(50);
+/// The same while the loop rests, unless it is roused: of one that polls by itself only what asks the bridge for something is
+/// heard of.
+const DOZE: Duration = Duration::from_secs(2);
 /// So many nanoseconds the census may wait for the GIL before that is what is said of a step.
 const IN_VAIN: u64 = 100_000_000;
 /// Steps that are shorter than this are nobody's concern.
-const NOTABLE: Duration = Duration::from_millis(1);
+pub(crate) const NOTABLE: Duration = Duration::from_millis(1);
 
 /// What the loop's thread and the one that looks know of each other.
 #[derive(Debug)]
 pub(crate) struct Pace {
     base: Instant,
-    sheet: Sheet,
+    pub(crate) sheet: Sheet,
     // Written by the loop's thread alone, and read by the other, these three: since when an event of a drain is being
     // handled, in nanoseconds from the base, zero when none is; how many were handled; how many requests run.
     since: AtomicU64,
-    events: AtomicU64,
-    running: AtomicUsize,
-    // Written by the thread that looks: whether it sleeps, and whether a slow step runs.
+    pub(crate) events: AtomicU64,
+    pub(crate) running: AtomicUsize,
+    // The longest that was handled of late, in nanoseconds: the loop's thread raises it, the one that looks takes it.
+    longest: AtomicU64,
+    // Written by the thread that looks: whether it dozes, and whether a slow step runs.
     asleep: AtomicBool,
     held: AtomicBool,
     // What holds the loop as long as the GIL cannot be had; written by the thread that looks.
@@ -71,6 +67,7 @@ impl Pace {
             since: AtomicU64::new(0),
             events: AtomicU64::new(0),
             running: AtomicUsize::new(0),
+            longest: AtomicU64::new(0),
             asleep: AtomicBool::new(false),
             held: AtomicBool::new(false),
             asks_since: AtomicU64::new(0),
@@ -83,20 +80,26 @@ impl Pace {
 
     /// The loop's thread begins to drain.
     pub(crate) fn begin(&self, now: Instant) {
-        // In one order with the sleeper's two words: it sees this, or is seen to sleep.
-        self.since.store(self.nanos(now), Ordering::SeqCst);
-        if self.asleep.load(Ordering::SeqCst) {
-            self.rouse();
+        self.since.store(self.nanos(now), Ordering::Release);
+        self.rouse();
+    }
+
+    /// The loop has something to do.
+    pub(crate) fn rouse(&self) {
+        // One that is about to doze and is missed comes back by itself.
+        if self.asleep.load(Ordering::Relaxed) {
+            self.wake();
         }
     }
 
     /// An event was handled, for so long, and is over now.
     pub(crate) fn step(&self, step: Duration, now: Instant) {
         self.events.store(self.events.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        self.since.store(self.nanos(now), Ordering::Relaxed);
         if step >= NOTABLE {
             self.sheet.raise(Gauge::LongestStep, micros(step));
+            self.longest.fetch_max(nanos(step), Ordering::Relaxed);
         }
+        self.since.store(self.nanos(now), Ordering::Release);
     }
 
     /// The drain is over; so many requests run.
@@ -106,8 +109,23 @@ impl Pace {
     }
 
     /// Whether a slow step still runs, as far as is known.
-    fn is_held(&self) -> bool {
+    pub(crate) fn is_held(&self) -> bool {
         self.held.load(Ordering::Relaxed)
+    }
+
+    /// Whether one does from now on.
+    pub(crate) fn holds(&self, held: bool) {
+        self.held.store(held, Ordering::Relaxed);
+    }
+
+    /// The longest event since this was called last.
+    pub(crate) fn take_longest(&self) -> Duration {
+        Duration::from_nanos(self.longest.swap(0, Ordering::Relaxed))
+    }
+
+    /// What holds the loop as long as the GIL cannot be had.
+    pub(crate) fn is_held_meanwhile_by(&self, cause: Cause) {
+        self.meanwhile.store(cause.code(), Ordering::Relaxed);
     }
 
     /// The census asks for the GIL.
@@ -135,7 +153,7 @@ impl Pace {
     }
 
     /// What is known of a step that is looked at in vain.
-    fn says_meanwhile(&self, now: Instant, suspect: Suspect) {
+    pub(crate) fn says_meanwhile(&self, now: Instant, suspect: Suspect) {
         let since = self.asks_since.load(Ordering::Acquire);
         if since == 0 || self.nanos(now).saturating_sub(since) < IN_VAIN {
             return;
@@ -150,33 +168,31 @@ impl Pace {
 
     /// Never zero, which is no time.
     fn nanos(&self, now: Instant) -> u64 {
-        u64::try_from(now.saturating_duration_since(self.base).as_nanos()).unwrap_or(u64::MAX).max(1)
+        nanos(now.saturating_duration_since(self.base)).max(1)
     }
 
-    /// Since when the loop handles an event of ours.
-    fn handles_since(&self) -> Option<Instant> {
-        let since = self.since.load(Ordering::SeqCst);
-        (since != 0).then(|| self.base + Duration::from_nanos(since))
+    /// The event of ours that the loop handles, and since when.
+    pub(crate) fn handles(&self) -> Option<(Instant, u64)> {
+        let since = self.since.load(Ordering::Acquire);
+        (since != 0).then(|| (self.base + Duration::from_nanos(since), since))
     }
 
     #[cold]
-    fn rouse(&self) {
+    fn wake(&self) {
         let _stop = self.lock();
-        self.asleep.store(false, Ordering::SeqCst);
+        self.asleep.store(false, Ordering::Relaxed);
         self.woken.notify_all();
     }
 
-    /// Waits for the next look; one who is idle, until the loop drains again. False at the end.
-    fn wait(&self, idle: bool) -> bool {
+    /// Waits for the next look. False at the end.
+    fn wait(&self, rests: bool) -> bool {
         let mut stop = self.lock();
-        if idle {
-            self.asleep.store(true, Ordering::SeqCst);
-            while self.asleep.load(Ordering::SeqCst) && self.handles_since().is_none() && !*stop {
-                stop = self.woken.wait(stop).unwrap_or_else(PoisonError::into_inner);
-            }
-            self.asleep.store(false, Ordering::SeqCst);
-        }
-        if !*stop {
+        if rests && !*stop {
+            self.asleep.store(true, Ordering::Relaxed);
+            let dozes = |stop: &mut bool| !*stop && self.asleep.load(Ordering::Relaxed);
+            stop = self.woken.wait_timeout_while(stop, DOZE, dozes).unwrap_or_else(PoisonError::into_inner).0;
+            self.asleep.store(false, Ordering::Relaxed);
+        } else if !*stop {
             stop = self.woken.wait_timeout(stop, TICK).unwrap_or_else(PoisonError::into_inner).0;
         }
         !*stop
@@ -195,7 +211,7 @@ pub(crate) struct Health {
 }
 
 impl Health {
-    /// Looks after the loop that empties this inbox.
+    /// Looks after the loop of this thread, which empties this inbox.
     pub(crate) fn start(
         pace: Arc<Pace>,
         inbox: Arc<Inbox>,
@@ -203,17 +219,31 @@ impl Health {
         inquiry: Inquiry,
     ) -> io::Result<Self> {
         let suspect = inquiry.suspect;
+        let idleness = Idleness::of_this_thread(suspect);
         let (census, errands) = Census::start(Arc::clone(&pace), pace.sheet.clone(), inquiry)?;
         let watched = Arc::clone(&pace);
         let thread = thread::Builder::new().name("bridgehead-health".to_owned()).spawn(move || {
             ffi::block_signals();
-            let mut lookout = Lookout::new(slow, suspect, Instant::now());
-            while watched.wait(lookout.is_idle()) {
-                for want in lookout.look(Instant::now(), &watched) {
+            let (mut lookout, mut idleness) = (Lookout::new(slow, suspect, Instant::now()), idleness);
+            // How long a step was is told, though it may have to wait.
+            let mut waits = None;
+            while watched.wait(idleness.lasts()) {
+                if lookout.hear(&watched.sheet) {
+                    idleness.answered();
+                }
+                let seen = idleness.look();
+                let wants = lookout.look(Instant::now(), &watched, seen);
+                for want in waits.take().into_iter().chain(wants) {
                     match want {
                         Want::Answer(probe) => inbox.probe(probe),
                         // One that is busy has not been given the GIL since the last: it is told of nothing more.
-                        Want::Errand(errand) => drop(errands.try_send(errand)),
+                        Want::Errand(errand) => {
+                            if let Err(TrySendError::Full(errand @ Errand::Over(_))) =
+                                errands.try_send(errand)
+                            {
+                                waits = Some(Want::Errand(errand));
+                            }
+                        }
                     }
                 }
             }
@@ -230,249 +260,10 @@ impl Health {
     }
 }
 
-/// What holds the loop.
-#[derive(Debug)]
-pub(crate) enum Step {
-    /// An event of a drain that is being handled since then.
-    Event(u64),
-    /// Something else: a question has no answer yet.
-    Silence(Arc<OnceLock<Instant>>),
-}
-
-impl Step {
-    /// Whether it holds the loop no more.
-    pub(crate) fn is_over(&self, pace: &Pace) -> bool {
-        match self {
-            Self::Event(since) => pace.since.load(Ordering::SeqCst) != *since,
-            Self::Silence(answer) => answer.get().is_some(),
-        }
-    }
-}
-
-/// What a look comes to.
-#[derive(Debug)]
-enum Want {
-    /// The loop is to answer.
-    Answer(Probe),
-    /// The census is to do something.
-    Errand(Errand),
-}
-
-/// What the thread remembers from look to look.
-#[derive(Debug)]
-struct Lookout {
-    slow: Duration,
-    suspect: Suspect,
-    /// A question without an answer yet.
-    asked: Option<(Instant, Arc<OnceLock<Instant>>)>,
-    last_asked: Instant,
-    last_census: Instant,
-    events: u64,
-    /// Looks since an event was seen.
-    quiet: u32,
-    /// Looks since there was anything at all.
-    idle: u32,
-}
-
-impl Lookout {
-    fn new(slow: Duration, suspect: Suspect, now: Instant) -> Self {
-        Self { slow, suspect, asked: None, last_asked: now, last_census: now, events: 0, quiet: 0, idle: 0 }
-    }
-
-    fn is_idle(&self) -> bool {
-        self.idle >= IDLE
-    }
-
-    fn look(&mut self, now: Instant, pace: &Pace) -> Vec<Want> {
-        let events = pace.events.load(Ordering::Relaxed);
-        let came = std::mem::replace(&mut self.events, events) != events;
-        self.quiet = if came { 0 } else { self.quiet.saturating_add(1) };
-        self.hear(&pace.sheet);
-        let handles = pace.handles_since();
-        let mut wants = Vec::new();
-        wants.extend(self.judge(now, pace));
-        pace.says_meanwhile(now, self.suspect);
-        let active = came || handles.is_some() || pace.running.load(Ordering::Relaxed) > 0;
-        self.idle = if active || self.asked.is_some() { 0 } else { self.idle.saturating_add(1) };
-        let pause = if self.quiet == 0 { CALM } else { CALM.min(TICK * self.quiet) };
-        if active && self.asked.is_none() && now >= self.last_asked + pause {
-            let answer = Arc::<OnceLock<Instant>>::default();
-            self.asked = Some((now, Arc::clone(&answer)));
-            self.last_asked = now;
-            wants.push(Want::Answer(Probe(answer)));
-        }
-        if active && now >= self.last_census + CENSUS {
-            self.last_census = now;
-            wants.push(Want::Errand(Errand::Look));
-        }
-        wants
-    }
-
-    /// Takes in the loop's answer, if it has come.
-    fn hear(&mut self, sheet: &Sheet) {
-        let Some((asked, answer)) = &self.asked else { return };
-        let Some(answered) = answer.get() else { return };
-        let lag = answered.saturating_duration_since(*asked);
-        sheet.add(Counter::Steps, 1);
-        sheet.record(Timing::LoopLag, lag);
-        sheet.set(Gauge::LoopLag, micros(lag));
-        if lag >= NOTABLE {
-            sheet.raise(Gauge::LongestStep, micros(lag));
-        }
-        self.asked = None;
-    }
-
-    /// Whether the loop is held for too long.
-    fn judge(&self, now: Instant, pace: &Pace) -> Option<Want> {
-        let handles = pace.handles_since().map(|since| (since, Step::Event(pace.nanos(since))));
-        let asked = self.asked.as_ref().map(|(at, answer)| (*at, Step::Silence(Arc::clone(answer))));
-        let step = handles.into_iter().chain(asked).min_by_key(|(since, _)| *since);
-        let held = step.as_ref().map_or(Duration::ZERO, |(since, _)| now.saturating_duration_since(*since));
-        let slow = held >= self.slow;
-        if slow || pace.is_held() {
-            pace.sheet.set(Gauge::BlockedFor, if slow { micros(held) } else { 0 });
-        }
-        let known = pace.held.swap(slow, Ordering::Relaxed);
-        if known && !slow {
-            pace.sheet.set(Gauge::BlockedBy, 0);
-        }
-        let (since, step) = step.filter(|_| slow && !known)?;
-        pace.sheet.add(Counter::SlowSteps, 1);
-        let evidence = Evidence::gather(self.suspect);
-        let evidence = Some(evidence).filter(|_| !step.is_over(pace));
-        if let Some(evidence) = &evidence {
-            pace.meanwhile.store(evidence.while_the_gil_is_gone().code(), Ordering::Relaxed);
-        }
-        Some(Want::Errand(Errand::Slow { since, step, evidence }))
-    }
-}
-
-fn micros(time: Duration) -> u64 {
+pub(crate) fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const SLOW: Duration = Duration::from_millis(250);
-
-    /// A loop, and who looks after it.
-    struct Scene {
-        pace: Pace,
-        lookout: Lookout,
-        now: Instant,
-    }
-
-    impl Scene {
-        fn new() -> Self {
-            let pace = Pace::new(Sheet::own());
-            let now = pace.base + TICK;
-            Self { pace, lookout: Lookout::new(SLOW, Suspect::this_thread(), now), now }
-        }
-
-        /// Time goes by, and it is looked.
-        fn look(&mut self, after: Duration) -> Vec<Want> {
-            self.now += after;
-            self.lookout.look(self.now, &self.pace)
-        }
-
-        fn asks(&mut self, after: Duration) -> Option<Probe> {
-            self.look(after).into_iter().find_map(|want| match want {
-                Want::Answer(probe) => Some(probe),
-                Want::Errand(_) => None,
-            })
-        }
-
-        fn event(&mut self, took: Duration) {
-            self.pace.begin(self.now);
-            self.pace.step(took, self.now);
-            self.pace.end(0);
-        }
-
-        fn says(&self, gauge: Gauge) -> u64 {
-            self.pace.sheet.gauge(gauge)
-        }
-    }
-
-    #[test]
-    fn a_step_of_a_drain_is_slow_once_while_it_runs_and_its_length_is_known() {
-        let mut scene = Scene::new();
-        scene.pace.begin(scene.now);
-        scene.look(Duration::from_millis(200));
-        assert_eq!((scene.pace.sheet.count(Counter::SlowSteps), scene.says(Gauge::BlockedFor)), (0, 0));
-        let wants = scene.look(Duration::from_millis(60));
-        assert!(wants.iter().any(
-            |want| matches!(want, Want::Errand(Errand::Slow { since, .. }) if scene.now - *since >= SLOW)
-        ));
-        assert!(scene.pace.is_held());
-        scene.look(Duration::from_millis(60));
-        assert_eq!((scene.pace.sheet.count(Counter::SlowSteps), scene.says(Gauge::BlockedFor)), (1, 320_000));
-        scene.pace.step(Duration::from_millis(340), scene.now);
-        scene.pace.end(0);
-        scene.lookout.asked = None;
-        scene.look(Duration::from_millis(50));
-        assert_eq!((scene.says(Gauge::LongestStep), scene.says(Gauge::BlockedFor)), (340_000, 0));
-        assert!(!scene.pace.is_held());
-    }
-
-    #[test]
-    fn a_loop_that_does_not_answer_is_held_though_no_drain_runs() {
-        let mut scene = Scene::new();
-        scene.pace.end(1);
-        let Probe(answer) = scene.asks(TICK).expect("a request runs, and nothing came");
-        assert!(scene.asks(SLOW).is_none());
-        assert_eq!((scene.pace.sheet.count(Counter::SlowSteps), scene.says(Gauge::BlockedFor)), (1, 250_000));
-        answer.set(scene.now).expect("it was not answered");
-        scene.look(Duration::from_millis(1));
-        assert_eq!((scene.says(Gauge::LoopLag), scene.says(Gauge::LongestStep)), (250_000, 250_000));
-        assert_eq!((scene.says(Gauge::BlockedFor), scene.pace.is_held()), (0, false));
-    }
-
-    #[test]
-    fn a_busy_loop_is_asked_now_and_then_and_an_idle_one_left_alone() {
-        let mut scene = Scene::new();
-        let mut asked = 0;
-        for _ in 0..20 {
-            scene.event(Duration::ZERO);
-            if let Some(probe) = scene.asks(TICK) {
-                asked += 1;
-                probe.answer();
-            }
-        }
-        assert_eq!(asked, 4, "a question each {CALM:?}, for a second");
-        let questions = (0..IDLE).filter(|_| scene.asks(TICK).is_some()).count();
-        assert_eq!((questions, scene.lookout.is_idle()), (0, true));
-        assert_eq!(scene.says(Gauge::LongestStep), 0);
-    }
-
-    #[test]
-    fn the_census_is_taken_once_a_second_while_there_is_something_to_count() {
-        let mut scene = Scene::new();
-        let mut taken = 0;
-        for _ in 0..40 {
-            scene.event(Duration::ZERO);
-            taken +=
-                usize::from(scene.look(TICK).iter().any(|want| matches!(want, Want::Errand(Errand::Look))));
-        }
-        assert_eq!(taken, 2);
-    }
-
-    #[test]
-    fn who_sleeps_is_roused_by_a_drain_and_ended_by_a_stop() {
-        let pace = Arc::new(Pace::new(Sheet::own()));
-        let sleeper = Arc::clone(&pace);
-        let thread = thread::spawn(move || (sleeper.wait(true), sleeper.wait(true)));
-        while !pace.asleep.load(Ordering::SeqCst) {
-            thread::yield_now();
-        }
-        pace.begin(Instant::now());
-        pace.end(0);
-        while !pace.asleep.load(Ordering::SeqCst) {
-            thread::yield_now();
-        }
-        *pace.lock() = true;
-        pace.woken.notify_all();
-        assert_eq!(thread.join().expect("no panic"), (true, false));
-    }
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -121,8 +121,12 @@ struct Host {
     route: Py<PyAny>,
     /// Counts what there is of tasks and threads.
     census: Py<PyAny>,
+    /// Gives the place where the loop is.
+    place: Py<PyAny>,
     /// Told of steps that are slow.
     slow: Py<PyAny>,
+    /// Told how long they were.
+    over: Py<PyAny>,
     /// Told of each drive, when the operator asks.
     trace: Option<Py<PyAny>>,
     event_loop: Py<PyAny>,
@@ -168,6 +172,7 @@ impl Server {
         let event_loop = host.event_loop.bind(py);
         let slow = options.slow_step.map(Duration::try_from_secs_f64).transpose()?;
         let pace = slow.map(|_| Arc::new(Pace::new(sheet.clone())));
+        pace.iter().for_each(|pace| presence.rouses(Arc::clone(pace)));
         let (mut fused, mut nested, mut fallback) = (None, None, None);
         match reach {
             Reach::Selector(turned) => fused = Some(turned),
@@ -219,7 +224,8 @@ impl Server {
         let turner =
             fused.map(|fused| Py::new(py, Turner::new(py, bridge.clone_ref(py), fused)?)).transpose()?;
         let suspect = Suspect::this_thread();
-        let inquiry = Inquiry { look: host.census, slow: host.slow, suspect };
+        let Host { census: look, place, slow: tell, over, .. } = host;
+        let inquiry = Inquiry { look, place, slow: tell, over, suspect };
         let health = match pace.zip(slow) {
             Some((pace, slow)) => Some(Health::start(pace, Arc::clone(&bridge.get().inbox), slow, inquiry)?),
             None => None,

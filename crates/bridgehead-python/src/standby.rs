@@ -20,7 +20,7 @@
 use std::future::poll_fn;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::{Poll, Waker};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -30,6 +30,7 @@ use tokio::task::coop::unconstrained;
 
 use crate::ffi;
 use crate::fused::Fused;
+use crate::health::Pace;
 use crate::wake::Descriptor;
 
 /// How long the loop may be away before what it owes goes on without it.
@@ -52,6 +53,8 @@ pub(crate) struct Presence {
     woken: Condvar,
     /// Wakes a sleeper that watches the network beside.
     rouser: Option<Descriptor>,
+    /// Who looks after the loop, and is told with the standby. Set once, before the loop turns the network.
+    pace: OnceLock<Arc<Pace>>,
 }
 
 #[derive(Debug, Default)]
@@ -93,6 +96,12 @@ impl Presence {
         self.rouse();
     }
 
+    /// This one is roused as well.
+    pub(crate) fn rouses(&self, pace: Arc<Pace>) {
+        // There is one worker for each.
+        let _ = self.pace.set(pace);
+    }
+
     /// There is something to look at: no sleep.
     pub(crate) fn rouse(&self) {
         if self.asleep.load(Ordering::SeqCst) {
@@ -101,6 +110,9 @@ impl Presence {
             self.asleep.store(false, Ordering::SeqCst);
             drop(calls);
             self.interrupt();
+            if let Some(pace) = self.pace.get() {
+                pace.rouse();
+            }
         }
     }
 

@@ -85,6 +85,13 @@ impl Suspect {
         }
     }
 
+    /// Whether it waits for events, as a loop does that has nothing to do.
+    pub(crate) fn polls(self) -> bool {
+        let text = fs::read_to_string(format!("/proc/self/task/{}/syscall", self.0)).unwrap_or_default();
+        let polls = ["epoll_wait", "epoll_pwait"].map(SystemCall::named);
+        matches!(doing(&text), Doing::Waits(call) if polls.contains(&Some(call)))
+    }
+
     /// How long it has run, in nanoseconds; zero if the system does not tell.
     pub(crate) fn ran(self) -> u64 {
         let ran = self.look().ran.unwrap_or_default();

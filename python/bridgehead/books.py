@@ -1,0 +1,36 @@
+"""What a process counts, and who may ask: its operators (`admin.py`), and its application (`diagnostics.py`).
+
+Invariant: they may from before the application's startup until after its shutdown.
+"""
+
+import asyncio
+
+from bridgehead._native import Sheet, Sheets
+from bridgehead.admin import Desk
+from bridgehead.config import Config
+from bridgehead.diagnostics import Watched
+from bridgehead.station import Station
+
+
+class Books:
+    """Of one server, on the loop that runs."""
+
+    def __init__(self, config: Config, station: Station | None) -> None:
+        sheet = Sheet() if station is None else station.sheet
+        self._desk: Desk | None = None
+        if station is None:  # of one worker among several its parent tells operators
+            sheet.begin()
+            self._desk = Desk(config, sheet)
+        self.watched = Watched(asyncio.get_running_loop(), sheet)
+        self.watched.begin()
+
+    def show(self, figures: Sheets) -> None:
+        """Tell operators of these from here on."""
+        if self._desk is not None:
+            self._desk.show(figures)
+
+    def close(self) -> None:
+        """Nobody is told any more."""
+        self.watched.end()
+        if self._desk is not None:
+            self._desk.close()
