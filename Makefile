@@ -172,6 +172,10 @@ bench-environment: wheel
 	env -u PYO3_PYTHON cargo build --profile bench -p bridgehead-load --example bare --locked
 	@loadtests/environment
 
+.PHONY: overload
+overload: bench-environment ## up to four times too many requests: figures and a plot into docs/overload.md (ARGS='--seconds 5')
+	cd loadtests && ../.venv-peers/bin/python overload.py --write $(ARGS)
+
 .PHONY: load-soak drain
 load-soak: build ## ten minutes of load: memory, descriptors, tasks and p99 stay flat (ARGS='--hours 8')
 	$(VENV)/bin/python loadtests/soak.py $(ARGS)

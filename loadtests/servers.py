@@ -76,6 +76,9 @@ LOGGING = "bridgehead, access log"
 VARIANTS = {
     LOGGING: [*(word for word in OURS if word not in ("--no-access-log", "--log-level=warning"))],
     "bridgehead, two workers": [*OURS, "--workers=2"],
+    "bridgehead, --admin": [*OURS, "--admin=127.0.0.1:0"],
+    "bridgehead, --slow-step 0": [*OURS, "--slow-step=0"],
+    "bridgehead, --limit-concurrency auto": [*OURS, "--limit-concurrency=auto"],
 }
 _NGINX = """
 daemon off; worker_processes 1; pid {folder}/pid; error_log stderr;

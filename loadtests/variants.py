@@ -1,6 +1,7 @@
 """Measures what a feature of ours adds to a hello: `python loadtests/variants.py` prints a Markdown table.
 
-The access log, and a second worker. Not peers (`compare.py`), whose bursts and order these are.
+The access log, a second worker, `--admin`, the watch over slow steps (by what it costs less without), and the
+limit that follows how long requests take. Not peers (`compare.py`), whose bursts and order these are.
 Invariant: as there, one server runs at a time, each is measured in every round, and all are ended.
 """
 

@@ -8,7 +8,7 @@ Those of clients are enforced by Rust, which reads them off a `Config`; 0 is non
 from dataclasses import dataclass
 
 from bridgehead import uvicorn_defaults
-from bridgehead.options import Shape, maybe, option, switch, whole
+from bridgehead.options import Shape, maybe, number_or, option, switch, whole
 from bridgehead.quantities import Bytes, seconds, size, some
 from bridgehead.websocket_options import WebSocketOptions
 
@@ -157,12 +157,12 @@ class Bounds(WebSocketOptions):
         help="the most requests of a connection; 0: any number",
         differs=_NEW,
     )
-    limit_concurrency: int = option(
+    limit_concurrency: int | str = option(
         1000,
-        read=whole(0, 2**31 - 1),
-        metavar="NUMBER",
+        read=number_or("auto", whole(0, 2**31 - 1)),
+        metavar="NUMBER|auto",
         group="Limits",
-        help="the most requests that the application works on at once; 0: any number",
+        help="the most requests that the application works on at once; 0: any; auto: by how long they take",
         differs="uvicorn: none. It counts connections too, and refuses at once; here others wait",
     )
     limit_queue: int = option(

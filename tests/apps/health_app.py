@@ -149,6 +149,12 @@ async def leave_tasks(scope: Scope, receive: Receive, send: Send) -> None:
     await answer(send)
 
 
+@app.at("wait")
+async def wait(scope: Scope, receive: Receive, send: Send) -> None:
+    await asyncio.sleep(float(option(scope, "seconds")))
+    await answer(send, b"waited")
+
+
 @app.at("snapshot")
 async def show(scope: Scope, receive: Receive, send: Send) -> None:
     await answer_json(send, dataclasses.asdict(snapshot()))

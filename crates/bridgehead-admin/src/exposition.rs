@@ -134,12 +134,6 @@ impl Page<'_> {
         ] {
             self.histograms(name, help, [(UNLABELLED, total.timing(timing))])?;
         }
-        let limit = total.gauge(Gauge::Limit) as f64;
-        self.gauge(
-            "bridgehead_concurrency_limit",
-            "How many requests may be with the application; 0 is any number",
-            limit,
-        )?;
         let bytes = [("receive", Counter::BytesIn), ("transmit", Counter::BytesOut)];
         let bytes =
             bytes.map(|(way, counter)| ([("network_io_direction", way.to_owned())], total.counter(counter)));
@@ -225,6 +219,11 @@ impl Page<'_> {
             self.gauges(name, help, Some(Unit::Seconds), each)?;
         }
         for (gauge, name, help) in [
+            (
+                Gauge::Limit,
+                "bridgehead_concurrency_limit",
+                "How many requests may be with the application now; 0 is any number",
+            ),
             (Gauge::PendingTasks, "bridgehead_loop_pending_tasks", "Tasks that are not done"),
             (
                 Gauge::ExecutorQueue,

@@ -63,6 +63,17 @@ impl Worker {
     }
 }
 
+/// What the operator has set, or what follows how long requests take.
+fn admission(config: &Config) -> Admission {
+    match config.adapts.clone() {
+        Some(sheet) => {
+            let told = move |permits| sheet.set(Gauge::Limit, permits as u64);
+            Admission::adapting(config.bounds.admission, Box::new(told))
+        }
+        None => Admission::new(config.bounds.admission),
+    }
+}
+
 /// Begins to serve the listeners on the current runtime, by tasks of `executor`. What is returned ends when `stage` says so and the last
 /// connection is gone.
 ///
@@ -80,7 +91,7 @@ pub fn serve(
     let open = |listener: Listener| Ok(listener.open()?.bears_silence_for(silence));
     let open: Vec<Open> = own.into_iter().map(open).collect::<io::Result<_>>()?;
     let (watch, last) = shutdown::watch(stage);
-    let admission = config.admission.get_or_init(|| Admission::new(config.bounds.admission)).clone();
+    let admission = config.admission.get_or_init(|| admission(&config)).clone();
     let crowd = Crowd::new(config.bounds.connections, executor.clone());
     let memory = Memory::new(memory::ALL);
     let reclaim = Reclaim::new(config.give_back, executor.clone());

@@ -11,7 +11,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::PoisonError;
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicUsize, Ordering};
@@ -21,6 +21,8 @@ use loom::sync::{Arc, Mutex, MutexGuard};
 use std::sync::atomic::{AtomicUsize, Ordering};
 #[cfg(not(loom))]
 use std::sync::{Arc, Mutex, MutexGuard};
+
+use crate::gradient::Gradient;
 
 /// Set beside the number of permits that are out while somebody waits: then they change under the lock alone.
 const WAITED_FOR: usize = 1 << (usize::BITS - 1);
@@ -43,7 +45,11 @@ pub struct Admission(Option<Arc<Shared>>);
 /// The right to run, by one admission or by two; dropping it gives it back.
 #[derive(Debug)]
 #[must_use = "what is admitted runs for as long as its permit is kept"]
-pub struct Permit([Option<Arc<Shared>>; 2]);
+pub struct Permit {
+    of: [Option<Arc<Shared>>; 2],
+    /// When it was given, where that is wanted.
+    since: Option<Instant>,
+}
 
 /// Why somebody was not admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,11 +63,21 @@ pub enum TurnedAway {
 #[derive(Debug)]
 struct Shared {
     limits: AdmissionLimits,
-    permits: usize,
+    // Changed where permits come back, on the loop's thread, and read on the network's.
+    permits: AtomicUsize,
+    adapts: Option<Adapts>,
     // Taken on the network's thread and given back on the loop's: an atomic, since both are free of waiters as a rule.
     out: AtomicUsize,
     // Those who wait come and go on the network's thread, and the loop's gives them their permits.
     queue: Mutex<Queue>,
+}
+
+/// What finds out how many permits there are to be.
+struct Adapts {
+    // Permits come back on the loop's thread, and those who find none come on the network's.
+    gradient: Mutex<Gradient>,
+    base: Instant,
+    told: Box<dyn Fn(usize) + Send + Sync>,
 }
 
 #[derive(Debug, Default)]
@@ -75,18 +91,35 @@ impl Admission {
     /// All permits are there.
     #[must_use]
     pub fn new(limits: AdmissionLimits) -> Self {
-        let shared = |permits: usize| {
-            let permits = permits.min(WAITED_FOR - 1);
-            Arc::new(Shared { limits, permits, out: AtomicUsize::new(0), queue: Mutex::default() })
-        };
-        Self(limits.permits.map(shared))
+        Self(limits.permits.map(|permits| Arc::new(Shared::new(limits, permits, None))))
+    }
+
+    /// As many as do not make each other slow, found by how long they are kept. `told` hears how many, on any thread.
+    #[must_use]
+    pub fn adapting(limits: AdmissionLimits, told: Box<dyn Fn(usize) + Send + Sync>) -> Self {
+        let gradient = Gradient::new(Duration::ZERO);
+        let permits = gradient.limit();
+        told(permits);
+        let adapts = Adapts { gradient: Mutex::new(gradient), base: Instant::now(), told };
+        Self(Some(Arc::new(Shared::new(limits, permits, Some(adapts)))))
+    }
+
+    /// What runs for as long as its client likes does so beside those that are counted, where they are measured.
+    pub(crate) fn exempt(&self, mut permit: Permit) -> Permit {
+        let Some(shared) = self.0.as_ref().filter(|shared| shared.adapts.is_some()) else { return permit };
+        for each in &mut permit.of {
+            if let Some(own) = each.take_if(|each| Arc::ptr_eq(each, shared)) {
+                own.give_back(None);
+            }
+        }
+        permit
     }
 
     /// A permit, if one is there that nobody waits for.
     pub fn try_enter(&self) -> Option<Permit> {
         match &self.0 {
-            None => Some(Permit([None, None])),
-            Some(shared) => shared.try_take().then(|| Permit([Some(Arc::clone(shared)), None])),
+            None => Some(Permit::none()),
+            Some(shared) => shared.try_take().then(|| Permit::of(shared)),
         }
     }
 
@@ -103,15 +136,15 @@ impl Admission {
         if let Some(permit) = self.try_enter() {
             return Ok(permit);
         }
-        let Some(shared) = &self.0 else { return Ok(Permit([None, None])) };
+        let Some(shared) = &self.0 else { return Ok(Permit::none()) };
         let mut place = match shared.line_up()? {
-            Lined::Admitted => return Ok(Permit([Some(Arc::clone(shared)), None])),
+            Lined::Admitted => return Ok(Permit::of(shared)),
             Lined::Waits(number) => Place { shared: Arc::clone(shared), number: Some(number) },
         };
         let mut deadline = pin!(shared.limits.patience.map(sleep));
         poll_fn(|cx| {
             if place.poll(cx).is_ready() {
-                return Poll::Ready(Ok(Permit([Some(Arc::clone(shared)), None])));
+                return Poll::Ready(Ok(Permit::of(shared)));
             }
             match deadline.as_mut().as_pin_mut() {
                 Some(deadline) => deadline.poll(cx).map(|()| Err(TurnedAway::Late)),
@@ -135,15 +168,23 @@ impl Admission {
 }
 
 impl Permit {
+    fn none() -> Self {
+        Self { of: [None, None], since: None }
+    }
+
+    fn of(shared: &Arc<Shared>) -> Self {
+        Self { of: [Some(Arc::clone(shared)), None], since: shared.adapts.as_ref().map(|_| Instant::now()) }
+    }
+
     /// Both, kept and given back together. Each is of one admission.
     pub(crate) fn and(mut self, mut other: Self) -> Self {
-        Self([self.0[0].take(), other.0[0].take()])
+        Self { of: [self.of[0].take(), other.of[0].take()], since: self.since.or(other.since) }
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.0.iter().flatten().for_each(|shared| shared.give_back());
+        self.of.iter().flatten().for_each(|shared| shared.give_back(self.since));
     }
 }
 
@@ -186,7 +227,7 @@ impl Drop for Place {
         drop(queue);
         if left.is_none() {
             // Its permit came, and it does not want it any more.
-            self.shared.give_back();
+            self.shared.give_back(None);
         }
     }
 }
@@ -198,6 +239,15 @@ impl Queue {
 }
 
 impl Shared {
+    fn new(limits: AdmissionLimits, permits: usize, adapts: Option<Adapts>) -> Self {
+        let permits = AtomicUsize::new(permits.min(WAITED_FOR - 1));
+        Self { limits, permits, adapts, out: AtomicUsize::new(0), queue: Mutex::default() }
+    }
+
+    fn permits(&self) -> usize {
+        self.permits.load(Ordering::Relaxed)
+    }
+
     /// A thread that panicked while it held the queue has left it whole.
     fn lock(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
@@ -205,15 +255,17 @@ impl Shared {
 
     /// Above all permits when somebody waits, so that nobody overtakes.
     fn try_take(&self) -> bool {
-        let one_more = |out: usize| (out < self.permits).then_some(out + 1);
+        let permits = self.permits();
+        let one_more = |out: usize| (out < permits).then_some(out + 1);
         self.out.fetch_update(Ordering::Acquire, Ordering::Relaxed, one_more).is_ok()
     }
 
     fn line_up(&self) -> Result<Lined, TurnedAway> {
+        self.adapt(|gradient, now| gradient.waits(now));
         let mut queue = self.lock();
         // From here on a permit comes back under this lock.
         let out = self.out.fetch_or(WAITED_FOR, Ordering::Acquire);
-        if out < self.permits {
+        if out < self.permits() {
             self.out.store(out + 1, Ordering::Release);
             return Ok(Lined::Admitted);
         }
@@ -228,15 +280,57 @@ impl Shared {
         Ok(Lined::Waits(number))
     }
 
-    fn give_back(&self) {
+    /// Of who was given it then, if it is measured.
+    fn give_back(&self, since: Option<Instant>) {
+        self.return_one();
+        if let (Some(since), Some(adapts)) = (since, &self.adapts) {
+            let began = since.saturating_duration_since(adapts.base);
+            let running = self.out.load(Ordering::Relaxed) & !WAITED_FOR;
+            self.adapt(|gradient, now| gradient.ended(began, now, running));
+        }
+    }
+
+    /// Has the limit follow, if it does.
+    fn adapt(&self, news: impl FnOnce(&mut Gradient, Duration)) {
+        let Some(adapts) = &self.adapts else { return };
+        let mut gradient = adapts.gradient.lock().unwrap_or_else(PoisonError::into_inner);
+        news(&mut gradient, adapts.base.elapsed());
+        let permits = gradient.limit();
+        let before = self.permits.swap(permits, Ordering::Relaxed);
+        drop(gradient);
+        if permits != before {
+            (adapts.told)(permits);
+        }
+        if permits > before {
+            self.hand_out();
+        }
+    }
+
+    /// There are more permits than before: those who wait have them first.
+    fn hand_out(&self) {
+        let mut queue = self.lock();
+        let mut woken = Vec::new();
+        while !queue.waiting.is_empty() && self.out.load(Ordering::Relaxed) & !WAITED_FOR < self.permits() {
+            // Somebody waits, so it changes under this lock alone.
+            self.out.fetch_add(1, Ordering::Acquire);
+            woken.extend(queue.waiting.pop_front());
+        }
+        self.settle(&queue);
+        drop(queue);
+        woken.into_iter().for_each(|(_, waker)| waker.wake());
+    }
+
+    fn return_one(&self) {
         let one_less = |out: usize| (out & WAITED_FOR == 0).then(|| out - 1);
         if self.out.fetch_update(Ordering::Release, Ordering::Relaxed, one_less).is_ok() {
             return;
         }
         let mut queue = self.lock();
-        let next = queue.waiting.pop_front();
+        // Where there are fewer than before, it is nobody's.
+        let too_many = self.out.load(Ordering::Relaxed) & !WAITED_FOR > self.permits();
+        let next = if too_many { None } else { queue.waiting.pop_front() };
         if next.is_none() {
-            // Whoever waited has left meanwhile, and the mark with it.
+            // Whoever waited has left meanwhile, and the mark with it; or there are too many.
             self.out.fetch_sub(1, Ordering::Release);
         }
         self.settle(&queue);
@@ -251,6 +345,13 @@ impl Shared {
         if queue.waiting.is_empty() {
             self.out.fetch_and(!WAITED_FOR, Ordering::Release);
         }
+    }
+}
+
+// A gradient is not for the loom, and what is told is anything.
+impl std::fmt::Debug for Adapts {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Adapts").field("gradient", &self.gradient).finish_non_exhaustive()
     }
 }
 

@@ -6,6 +6,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use bridgehead_metrics::Sheet;
 use http::{HeaderName, HeaderValue};
 
 use crate::access::AccessLog;
@@ -43,6 +44,8 @@ pub struct Config {
     pub tally: Tally,
     /// Set once it is served: whoever runs the worker asks how many requests wait for a permit.
     pub admission: Arc<OnceLock<Admission>>,
+    /// Present when admission follows how long requests take: the present limit is told here.
+    pub adapts: Option<Sheet>,
     /// Measures requests and connections, if somebody may read it.
     pub meters: Option<Meters>,
     /// Where clients are told whether they are welcome, if anywhere.

@@ -37,6 +37,7 @@ mod frame;
 mod frame_writer;
 #[cfg(fuzzing)]
 pub mod fuzzing;
+mod gradient;
 mod guard;
 mod handshake;
 mod health_path;

@@ -75,7 +75,11 @@ pub(crate) async fn answer(
         return Ok(refuse(refusal, &line, version, turn));
     }
     match admitted {
-        Ok(permit) => dispatch(&worker, &client, arrival(head, &turn, Asked { half, permit, websocket })),
+        Ok(permit) => {
+            // A WebSocket is there for as long as its client likes.
+            let permit = if websocket.is_some() { worker.admission.exempt(permit) } else { permit };
+            dispatch(&worker, &client, arrival(head, &turn, Asked { half, permit, websocket }));
+        }
         Err(turned_away) => {
             client.refused(turned_away.into());
             drop(half);

@@ -150,7 +150,7 @@ impl Stream {
             peer: Arc::clone(turn.peer()),
             story: turn.story(),
             half,
-            permit,
+            permit: if websocket.is_some() { self.worker.admission.exempt(permit) } else { permit },
             websocket,
         });
         if let Err(arrival) = self.worker.app.dispatch(arrival) {

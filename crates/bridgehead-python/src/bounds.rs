@@ -17,7 +17,7 @@ pub(crate) struct Bounds {
     limit_headers: usize,
     limit_header_bytes: usize,
     limit_body: u64,
-    limit_concurrency: usize,
+    limit_concurrency: Concurrency,
     limit_queue: usize,
     timeout_queue: f64,
     timeout_request: f64,
@@ -28,7 +28,19 @@ pub(crate) struct Bounds {
     http2_ping_timeout: f64,
 }
 
+/// A number, or `auto`.
+#[derive(FromPyObject)]
+enum Concurrency {
+    Number(usize),
+    Auto(#[expect(dead_code, reason = "there is but one word")] String),
+}
+
 impl Bounds {
+    /// Whether the limit follows how long requests take.
+    pub(crate) fn adapts(&self) -> bool {
+        matches!(self.limit_concurrency, Concurrency::Auto(_))
+    }
+
     /// Whether a request may be cancelled while the server goes on.
     pub(crate) fn cancels_requests(&self) -> bool {
         self.timeout_request > 0.0 || self.cancel_on_disconnect
@@ -42,7 +54,12 @@ impl Bounds {
 
     /// How many requests may be with the application, if not any number.
     pub(crate) fn permits(&self) -> Option<usize> {
-        (self.limit_concurrency > 0).then_some(self.limit_concurrency)
+        match self.limit_concurrency {
+            Concurrency::Number(0) => None,
+            Concurrency::Number(number) => Some(number),
+            // Whoever finds the number begins somewhere.
+            Concurrency::Auto(_) => Some(1),
+        }
     }
 
     pub(crate) fn read(&self, connections: Option<usize>) -> PyResult<Limits> {

@@ -219,8 +219,9 @@ impl Server {
             nested.attach(bridge.bind(py))?;
         }
         sheets::serve(&sheet);
-        let limit = options.bounds.permits().unwrap_or_default();
-        sheet.set(Gauge::Limit, limit as u64);
+        if !options.bounds.adapts() {
+            sheet.set(Gauge::Limit, options.bounds.permits().unwrap_or_default() as u64);
+        }
         let turner =
             fused.map(|fused| Py::new(py, Turner::new(py, bridge.clone_ref(py), fused)?)).transpose()?;
         let suspect = Suspect::this_thread();
@@ -364,6 +365,7 @@ fn config(
         tally: Tally::on(sheet.clone()),
         admission,
         health: options.health_path.clone().map(|path| HealthPath { path, meters: meters() }),
+        adapts: options.bounds.adapts().then(|| sheet.clone()),
         meters: options.measures.then(meters),
         connections: logs.connections,
         forwarding: options.forwarding.as_ref().map(Forwarding::read),

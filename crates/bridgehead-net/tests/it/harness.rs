@@ -81,6 +81,7 @@ pub(crate) fn plain(keep_alive: Duration) -> Config {
         tally: Tally::default(),
         admission: Arc::default(),
         meters: None,
+        adapts: None,
         health: None,
         connections: Connections::Silent,
         forwarding: None,

@@ -8,6 +8,8 @@
 
 #[path = "../../../src/admission.rs"]
 mod admission;
+#[path = "../../../src/gradient.rs"]
+mod gradient;
 
 mod tests {
     use std::future::{Ready, pending, ready};
