@@ -88,7 +88,8 @@ def in_tests(path: Path) -> bool:
 def length_without_tests(lines: list[str]) -> int:
     """Up to the `mod tests` that ends a Rust file; all of a Python file."""
     for number, line in enumerate(lines):
-        if line == "#[cfg(test)]" and number + 1 < len(lines) and lines[number + 1].startswith("mod tests {"):
+        attributed = line in {"#[cfg(test)]", "#[cfg(all(test, not(loom)))]"}
+        if attributed and number + 1 < len(lines) and lines[number + 1].startswith("mod tests {"):
             return number
     return len(lines)
 
