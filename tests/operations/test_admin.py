@@ -37,7 +37,8 @@ def test_requests_are_counted_by_method_status_and_protocol(loop: str) -> None:
         assert seen[f"http_server_request_duration_seconds_count{{{GET}}}"] == 3
         assert seen['bridgehead_refusals_total{reason="bad_host"}'] == 1
         assert seen['bridgehead_refusals_total{reason="flood"}'] == 0
-        assert seen["bridgehead_request_handler_seconds_count"] == 3
+        # The application returns when its answer may be with its client already.
+        operators.until(lambda: operators.samples()["bridgehead_request_handler_seconds_count"] == 3)
         assert seen["bridgehead_request_queue_seconds_count"] == 3
         assert seen["bridgehead_request_first_byte_seconds_count"] == 4
         assert seen['bridgehead_network_io_bytes_total{network_io_direction="receive"}'] > 100
