@@ -24,6 +24,7 @@ FORBIDDEN = {
         "bridgehead-load",
     ),
     "bridgehead-admin": ("pyo3", "bridgehead-python", "bridgehead-watch", "bridgehead-load"),
+    "bridgehead-otel": ("pyo3", "bridgehead-net", "bridgehead-python"),
     "bridgehead-watch": ("pyo3", "tokio", "hyper", "bridgehead"),
     # It measures the server, so it shares nothing with it but what both depend on.
     "bridgehead-load": ("pyo3", "bridgehead-python", "bridgehead-net", "bridgehead-asgi", "bridgehead-watch"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bridgehead import address
 from bridgehead.errors import StartError
-from bridgehead.options import maybe, option, text
+from bridgehead.options import Shape, maybe, option, switch, text
 from bridgehead.proxy_options import ProxyOptions
 
 _NEW = "new: uvicorn has no such option"
@@ -31,6 +31,14 @@ class Operations(ProxyOptions):
         anchor=lambda value, folder: address.socket_below(value, folder) if value else value,
         group="Operations",
         help="answer operators here: /livez, /readyz, /metrics, /status.json; see docs/operations.md",
+        differs=_NEW,
+    )
+    otel: bool = option(
+        False,
+        read=switch,
+        shape=Shape.SWITCH,
+        group="Operations",
+        help="a span of each request, to where OTEL_EXPORTER_OTLP_ENDPOINT says; see docs/tracing.md",
         differs=_NEW,
     )
     health_path: str | None = option(

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bridgehead import log, reports, trace
 from bridgehead._native import Server as Network
@@ -33,6 +33,9 @@ from bridgehead.sockets import Bound, Kind
 from bridgehead.station import Station
 from bridgehead.task_trial import Chosen
 from bridgehead.websocket_options import WebSocketOptions
+
+if TYPE_CHECKING:
+    from bridgehead.spans import Spans
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +69,7 @@ class Options:
     sheet: Sheet
     slow_step: float | None
     measures: bool
+    spans: "Spans | None"
     health_path: str | None
     root_path: str
     state: dict[str, Any]
@@ -238,6 +242,7 @@ class Worker:
             slow_step=config.slow_step or None,
             # Whether clients are welcome is judged by what is measured.
             measures=config.admin is not None or config.health_path is not None,
+            spans=_spans(config),
             health_path=config.health_path,
             root_path=config.root_path,
             state=state,
@@ -257,6 +262,14 @@ class Worker:
             # WSGI knows nothing of them.
             websockets=None if config.ws == "none" or config.interface == "wsgi" else config,
         )
+
+
+def _spans(config: Config) -> "Spans | None":
+    if not config.otel:
+        return None
+    from bridgehead import spans
+
+    return spans.wanted(os.environ)
 
 
 def _forwarding(config: Config) -> Forwarding:

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bridgehead_metrics::Sheet;
+use bridgehead_otel::Tracer;
 use http::{HeaderName, HeaderValue};
 
 use crate::access::AccessLog;
@@ -48,6 +49,8 @@ pub struct Config {
     pub adapts: Option<Sheet>,
     /// Measures requests and connections, if somebody may read it.
     pub meters: Option<Meters>,
+    /// Has requests traced, if that is wanted.
+    pub tracer: Option<Arc<Tracer>>,
     /// Where clients are told whether they are welcome, if anywhere.
     pub health: Option<HealthPath>,
     /// Whether it hears of connections.

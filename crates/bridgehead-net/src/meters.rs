@@ -61,7 +61,7 @@ pub(crate) struct Course {
 }
 
 impl Course {
-    pub(crate) fn begin(meters: &Meters, head: &request::Parts) -> Self {
+    pub(crate) fn begin(meters: &Meters, head: &request::Parts, story: &Arc<Story>) -> Self {
         meters.sheet.up(Gauge::Active);
         let protocol = match head.version {
             Version::HTTP_2 => Protocol::Http2,
@@ -69,13 +69,7 @@ impl Course {
             _ => Protocol::Http11,
         };
         let method = Series::method_of(head.method.as_str());
-        let story = Arc::new(Story::begin(meters.sheet.clone()));
-        Self { story, method, protocol, status: CLIENT_LEFT, target: head.uri.clone() }
-    }
-
-    /// What the application's side knows of it.
-    pub(crate) fn story(&self) -> &Arc<Story> {
-        &self.story
+        Self { story: Arc::clone(story), method, protocol, status: CLIENT_LEFT, target: head.uri.clone() }
     }
 
     /// The head of its answer is complete.

@@ -11,6 +11,7 @@ use http::request;
 
 use crate::access::Record;
 use crate::client_half::{Encore, Witness};
+use crate::config::Config;
 use crate::line::{Line, Lookout, Phase};
 use crate::log_pipe::Written;
 use crate::meters::Course;
@@ -19,6 +20,7 @@ use crate::refusal::Refusal;
 use crate::request_id::Trace;
 use crate::socket::Socket;
 use crate::story::Story;
+use crate::traced::{self, Traced};
 
 /// One request's time on the connection; dropping it makes the connection idle and writes the access line.
 #[derive(Debug)]
@@ -30,6 +32,9 @@ pub(crate) struct Turn {
     next: Next,
     /// What is measured of it, if anything is.
     course: Option<Course>,
+    /// Its span, if that is kept.
+    traced: Option<Box<Traced>>,
+    story: Option<Arc<Story>>,
 }
 
 /// What a turn leaves behind.
@@ -42,12 +47,26 @@ enum Next {
     Others,
 }
 
+/// What both sides are to know of it, if anybody measures or traces.
+fn story(config: &Config, head: &request::Parts) -> Option<Arc<Story>> {
+    if config.meters.is_none() && config.tracer.is_none() {
+        return None;
+    }
+    let span = config.tracer.as_ref().map(|tracer| traced::handed(tracer, &head.headers));
+    let sheet = config.meters.as_ref().map(|meters| meters.sheet.clone());
+    Some(Arc::new(Story::begin(sheet, span)))
+}
+
 impl Turn {
     pub(crate) fn new(line: Arc<Line>, peer: Arc<Peer>, head: &request::Parts) -> Self {
         let record = line.config.access_log.as_ref().map(|log| Record::new(log, head));
         let trace = line.config.request_ids.as_ref().map(|ids| Arc::new(ids.trace(&head.headers)));
-        let course = line.config.meters.as_ref().map(|meters| Course::begin(meters, head));
-        Self { line, peer, record, trace, next: Next::Idle, course }
+        let story = story(&line.config, head);
+        let meters = line.config.meters.as_ref().zip(story.as_ref());
+        let course = meters.map(|(meters, story)| Course::begin(meters, head, story));
+        let tracer = line.config.tracer.as_ref().zip(story.as_ref());
+        let traced = tracer.and_then(|(tracer, story)| Traced::begin(tracer, head, story));
+        Self { line, peer, record, trace, next: Next::Idle, story, course, traced }
     }
 
     /// One of many at a time.
@@ -79,7 +98,7 @@ impl Turn {
 
     /// What is known of it on both sides, if anything is measured.
     pub(crate) fn story(&self) -> Option<Arc<Story>> {
-        self.course.as_ref().map(|course| Arc::clone(course.story()))
+        self.story.clone()
     }
 
     /// What it is called, if ids are given.
@@ -105,6 +124,9 @@ impl Turn {
     pub(crate) fn answered(&mut self, status: http::StatusCode, headers: &http::HeaderMap) {
         if let (Some(course), Some(meters)) = (&mut self.course, &self.line.config.meters) {
             course.answered(meters, status);
+        }
+        if let Some(traced) = &mut self.traced {
+            traced.answered(status);
         }
         if let (Some(record), Some(log)) = (&mut self.record, &self.line.config.access_log) {
             record.answered(log, status, headers);
@@ -154,6 +176,9 @@ impl Drop for Turn {
                 meters.sheet.down(Gauge::Http1Busy);
             }
             course.end(meters);
+        }
+        if let Some(traced) = self.traced.take() {
+            traced.end(&self.peer);
         }
         if let (Some(record), Some(log)) = (self.record.take(), &self.line.config.access_log) {
             let written = log.write(&record, &self.peer, self.trace.as_ref(), &*self.line.app);

@@ -33,7 +33,7 @@ use crate::standby::Presence;
 use crate::stepper::{Request, Stepper};
 use crate::told::{Known, Told};
 use crate::wait::Wait;
-use crate::{ffi, logs, names};
+use crate::{ffi, logs, names, spans};
 
 const BATCH: usize = 32;
 const SHARE: Duration = Duration::from_millis(5);
@@ -306,7 +306,7 @@ impl Bridge {
         if let Some(asked) = websocket {
             state = state.of_websocket(asked.half);
         }
-        let told = story.filter(|_| state.websocket.is_none()).map(|story| Told::new(story, &scope));
+        let told = story.clone().filter(|_| state.websocket.is_none()).map(|story| Told::new(story, &scope));
         let known = Known { trace: head.trace.clone(), told };
         let http = Py::new(py, Http::new(slf.clone().unbind(), Token(key), state, known))?;
         if let Some(place) = this.books().requests.get_mut(key) {
@@ -318,7 +318,9 @@ impl Bridge {
             let arguments = (&this.callables.application, scope, receive, send, &http);
             let coroutine = this.callables.answer.bind(py).call1(arguments)?;
             let request = Request { token: Token(key), head: &head };
-            this.stepper.start(coroutine, ffi::copy_of(this.context.bind(py))?, request)
+            let context = ffi::copy_of(this.context.bind(py))?;
+            spans::attach(this.callables.attach.as_ref(), &context, story.as_deref())?;
+            this.stepper.start(coroutine, context, request)
         })();
         match started {
             Ok(task) => {

@@ -59,6 +59,7 @@ mod scope;
 mod server;
 mod sheets;
 mod soon;
+mod spans;
 mod standby;
 mod stepper;
 mod suspicion;

@@ -12,6 +12,7 @@ use bridgehead_metrics::{Condition, Gauge, Sheet};
 use bridgehead_net::{
     Admission, Config, HealthPath, Http2, Listener, LogPipe, Meters, Ownership, Reasons, Stage, Tally,
 };
+use bridgehead_otel::Tracer;
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -38,6 +39,7 @@ use crate::runtime_handle::forget_runtime_handle;
 use crate::scope::{Extensions, Template};
 use crate::sheets;
 use crate::soon;
+use crate::spans::Spans;
 use crate::stepper::Stepper;
 use crate::suspicion::Suspect;
 use crate::tls::Tls;
@@ -64,6 +66,8 @@ struct Options {
     slow_step: Option<f64>,
     /// Whether requests and connections are measured as well.
     measures: bool,
+    /// Where requests are traced to.
+    spans: Option<Spans>,
     /// Where clients are told whether they are welcome.
     health_path: Option<String>,
     root_path: String,
@@ -148,6 +152,7 @@ pub(crate) struct Server {
     // The loop's thread takes it once, to end it, as above.
     health: Mutex<Option<Health>>,
     registers: StandIn,
+    tracer: Option<Arc<Tracer>>,
 }
 
 impl Server {
@@ -167,8 +172,9 @@ impl Server {
         let log = wiring.pipe.clone();
         let sheet = options.sheet.get().words();
         let admission = Arc::<OnceLock<Admission>>::default();
+        let tracer = options.spans.as_ref().map(Spans::start).transpose()?;
         let Started { network, inbox, presence, reach } =
-            start(py, &options, wiring, (&sheet, Arc::clone(&admission)))?;
+            start(py, &options, wiring, (&sheet, Arc::clone(&admission), tracer.clone()))?;
         let event_loop = host.event_loop.bind(py);
         let slow = options.slow_step.map(Duration::try_from_secs_f64).transpose()?;
         let pace = slow.map(|_| Arc::new(Pace::new(sheet.clone())));
@@ -187,6 +193,7 @@ impl Server {
                 finished: host.finished,
                 complain: host.complain,
                 route: host.route,
+                attach: options.spans.as_ref().and_then(|spans| spans.attacher(py)),
                 reports: options.logs.reports,
             },
             handle: network.handle(),
@@ -233,7 +240,7 @@ impl Server {
         };
         let (network, health) = (Mutex::new(Some(network)), Mutex::new(health));
         let registers = StandIn::take_place(py);
-        Ok(Self { bridge, network, turner, fallback, log, sheet, admission, health, registers })
+        Ok(Self { bridge, network, turner, fallback, log, sheet, admission, health, registers, tracer })
     }
 
     /// Why the network has a thread of its own though the loop's was asked for.
@@ -309,6 +316,9 @@ impl Server {
         let health = self.health.lock().unwrap_or_else(PoisonError::into_inner).take();
         let ended = py.detach(|| {
             let ended = health.map_or(Ok(()), Health::stop).and(network.join());
+            if let Some(tracer) = &self.tracer {
+                tracer.close();
+            }
             let lost = self.log.as_ref().map_or(0, |log| log.close(LAST_LINES));
             ended.map(|()| lost)
         });
@@ -332,12 +342,10 @@ fn stepper(
     Ok(Box::new(RequestTask { driver, tasks, listener: trace.map(Arc::new) }))
 }
 
-fn start(
-    py: Python<'_>,
-    options: &Options,
-    logs: Wiring,
-    seen: (&Sheet, Arc<OnceLock<Admission>>),
-) -> PyResult<Started> {
+/// Where others look, and what is told to them.
+type Seen<'a> = (&'a Sheet, Arc<OnceLock<Admission>>, Option<Arc<Tracer>>);
+
+fn start(py: Python<'_>, options: &Options, logs: Wiring, seen: Seen<'_>) -> PyResult<Started> {
     let config = config(options, logs, seen)?;
     let mut listeners =
         options.listeners.iter().map(|&listener| listen(listener, options)).collect::<PyResult<Vec<_>>>()?;
@@ -347,11 +355,7 @@ fn start(
     network::start(py, &options.runtime, config, listeners)
 }
 
-fn config(
-    options: &Options,
-    logs: Wiring,
-    (sheet, admission): (&Sheet, Arc<OnceLock<Admission>>),
-) -> PyResult<Config> {
+fn config(options: &Options, logs: Wiring, (sheet, admission, tracer): Seen<'_>) -> PyResult<Config> {
     let meters = || Meters { sheet: sheet.clone(), clock: since_the_start };
     Ok(Config {
         keep_alive: Duration::try_from_secs_f64(options.keep_alive)?,
@@ -365,6 +369,7 @@ fn config(
         tally: Tally::on(sheet.clone()),
         admission,
         health: options.health_path.clone().map(|path| HealthPath { path, meters: meters() }),
+        tracer,
         adapts: options.bounds.adapts().then(|| sheet.clone()),
         meters: options.measures.then(meters),
         connections: logs.connections,

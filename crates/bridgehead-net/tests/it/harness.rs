@@ -82,6 +82,7 @@ pub(crate) fn plain(keep_alive: Duration) -> Config {
         admission: Arc::default(),
         meters: None,
         adapts: None,
+        tracer: None,
         health: None,
         connections: Connections::Silent,
         forwarding: None,
