@@ -3,6 +3,7 @@
 Not the figures: workers write those, in Rust, and a server for operators reads them there (`sheets.rs`).
 
 Invariant: what a worker has counted is kept when it is gone; a place is given up once its process has ended.
+The length of a file that others write to is not changed: it tells which program laid it out.
 """
 
 import os
@@ -16,9 +17,13 @@ class Figures:
 
     def __init__(self, descriptor: int | None = None) -> None:
         """New, or what another program in this process has left under this number."""
-        self._descriptor = file_without_a_name("bridgehead-sheets") if descriptor is None else descriptor
+        self.begin_anew = descriptor is not None and os.fstat(descriptor).st_size != Sheets.SIZE
+        if descriptor is not None and self.begin_anew:
+            # Laid out otherwise: the workers of that program go on to count there, for nobody.
+            os.close(descriptor)
+            descriptor = None
+        self._descriptor = new_file() if descriptor is None else descriptor
         os.set_inheritable(self._descriptor, False)
-        os.ftruncate(self._descriptor, Sheets.SIZE)
         self.sheets = Sheets(self._descriptor)
 
     def fileno(self) -> int:
@@ -28,3 +33,10 @@ class Figures:
     def close(self) -> None:
         """Let go of the file; the memory stays with whoever has it."""
         os.close(self._descriptor)
+
+
+def new_file() -> int:
+    """For nobody's figures yet."""
+    descriptor = file_without_a_name("bridgehead-sheets")
+    os.ftruncate(descriptor, Sheets.SIZE)
+    return descriptor

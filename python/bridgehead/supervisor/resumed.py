@@ -26,6 +26,8 @@ def main() -> NoReturn:
     handover = Handover.read(int(sys.argv[1]))
     terms = handover.terms()
     log.configure(terms.config)
+    if terms.figures.begin_anew:
+        log.logger().warning("The program before counted in another form: what is counted begins anew.")
     with Caught(SIGNALS) as caught:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         desk = Desk(terms.config, terms.figures.sheets)
