@@ -10,19 +10,21 @@ from results import Burst, Measured
 from servers import HYPER, NGINX, Server
 from workloads import Workload
 
+from bridgehead.errors import StartError
+
 
 def ask(server: Server, workload: Workload, core: int, seconds: int, found: Measured) -> Burst | None:
     """One burst, and what it cost; what is wrong is noted, and ends the measurement of this server."""
     path = path_of(server.name, workload)
     assert path is not None
-    found.wrong = probe(server.port, path, workload, core)
-    if found.wrong:
-        return None
-    before = server.cpu()
     try:
+        found.wrong = probe(server.port, path, workload, core)
+        if found.wrong:
+            return None
+        before = server.cpu()
         came = burst(server.port, path, workload, core, seconds)
-    except RuntimeError as problem:
-        found.wrong = " ".join(str(problem).split())
+    except (RuntimeError, OSError, StartError) as problem:
+        found.wrong = in_a_line(problem)
         return None
     spent = server.cpu() - before
     found.wrong = came.wrong or ("" if came.answers else "no answer")
@@ -30,6 +32,11 @@ def ask(server: Server, workload: Workload, core: int, seconds: int, found: Meas
         return None
     found.memory = server.memory()
     return Burst(cpu=spent / came.answers / 1000, rate=came.rate, p50=came.p50, p99=came.p99)
+
+
+def in_a_line(problem: Exception) -> str:
+    """Why a server has no figure, for a cell of a table."""
+    return " ".join(str(problem).split())
 
 
 def path_of(name: str, workload: Workload) -> str | None:

@@ -59,7 +59,7 @@ def main() -> None:
         extras = special.all_tables(names, cores, options.rounds) if options.special else ""
     print(keep(options.output, rows, extras))
     print(f"Noise after: {noise(cores[0])}; load average {os.getloadavg()[0]:.1f}.")
-    if wrong := results.failures(rows):
+    if wrong := [*results.failures(rows), *special.failures(extras)]:
         sys.exit("\n".join(["Bridgehead itself was refused:", *wrong]))
 
 

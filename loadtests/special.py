@@ -18,6 +18,8 @@ from tempfile import TemporaryDirectory
 
 import lateness
 import variants
+from bursts import in_a_line
+from results import OURS
 from servers import FOLDER, START_SECONDS, Server, command_of, end, free_port, started
 
 IDLE = 2000
@@ -29,6 +31,16 @@ def all_tables(names: list[str], cores: list[int], rounds: int) -> str:
     """Each of them as Markdown."""
     tables = [idle(names, cores), start_up(names, cores, rounds), late(names, cores, rounds)]
     return "\n".join([*tables, variants.measured(cores, rounds)])
+
+
+def refused(name: str, why: str) -> str:
+    """The line of a server that has no figure."""
+    return f"| {name} | refused: {why} | |"
+
+
+def failures(tables: str) -> list[str]:
+    """The lines of these tables that say that Bridgehead itself was refused."""
+    return [line for line in tables.splitlines() if line.startswith(f"| {OURS}") and "| refused: " in line]
 
 
 def idle(names: list[str], cores: list[int]) -> str:
@@ -45,7 +57,7 @@ def idle(names: list[str], cores: list[int]) -> str:
             with started(name, "apps:hello", cores[0]) as server, ExitStack() as stack:
                 lines.append(_idle(server, stack))
         except (RuntimeError, OSError) as problem:
-            lines.append(f"| {name} | refused: {' '.join(str(problem).split())} | |")
+            lines.append(refused(name, in_a_line(problem)))
     return "\n".join([*lines, ""])
 
 
@@ -67,10 +79,13 @@ def _idle(server: Server, stack: ExitStack) -> str:
 def start_up(names: list[str], cores: list[int], rounds: int) -> str:
     """From the command to the first answer."""
     found: dict[str, list[float]] = {name: [] for name in names}
+    wrong: dict[str, str] = {}
     for _ in range(rounds):
         for name in names:
-            with suppress(RuntimeError):
+            try:
                 found[name].append(_start(name, cores[0]))
+            except RuntimeError as problem:
+                wrong[name] = in_a_line(problem)
     lines = [
         "### Start-up: from the command to the first answer",
         "",
@@ -80,8 +95,9 @@ def start_up(names: list[str], cores: list[int], rounds: int) -> str:
     lines += [
         f"| {name} | {statistics.median(times):.0f} | {min(times):.0f} to {max(times):.0f} |"
         for name, times in found.items()
-        if times
+        if name not in wrong
     ]
+    lines += [refused(name, why) for name, why in wrong.items()]
     return "\n".join([*lines, ""])
 
 
@@ -110,8 +126,13 @@ def _start(name: str, core: int) -> float:
 def late(names: list[str], cores: list[int], rounds: int) -> str:
     """How late a timer of 10 ms is under load."""
     found: dict[str, list[float]] = {}
+    lines = []
     for name in names:
         print(f"lateness: {name} …", file=sys.stderr, flush=True)
-        with suppress(RuntimeError, OSError), started(name, "apps:ticks", cores[0]) as server:
-            found[name] = [lateness.burst(server, cores[-1], 64, 1.0) for _ in range(rounds)]
-    return "### Lateness of a 10 ms timer\n\n" + lateness.table(found, "64 busy connections")
+        try:
+            with started(name, "apps:ticks", cores[0]) as server:
+                found[name] = [lateness.burst(server, cores[-1], 64, 1.0) for _ in range(rounds)]
+        except (RuntimeError, OSError) as problem:
+            lines.append(refused(name, in_a_line(problem)))
+    table = lateness.table(found, "64 busy connections").rstrip("\n")
+    return "\n".join(["### Lateness of a 10 ms timer", "", table, *lines, ""])

@@ -12,7 +12,7 @@ import statistics
 import sys
 from contextlib import ExitStack
 
-from bursts import ask
+from bursts import ask, in_a_line
 from machine import check_tools, noise, tell_machine
 from results import Burst, Measured
 from servers import CONTROL, VARIANTS, Server, started
@@ -41,7 +41,12 @@ def measured(cores: list[int], rounds: int, seconds: int = 1) -> str:
     hello = next(each for each in WORKLOADS if each.name == "hello, 64")
     found = {name: Measured() for name in (PLAIN, CONTROL, *VARIANTS)}
     with ExitStack() as stack:
-        servers = [stack.enter_context(started(name, hello.app, cores[0])) for name in found]
+        servers = []
+        for name, each in found.items():
+            try:
+                servers.append(stack.enter_context(started(name, hello.app, cores[0])))
+            except RuntimeError as problem:
+                each.wrong = in_a_line(problem)
         for number in range(rounds + 1):
             for server in servers if number % 2 else servers[::-1]:
                 print(f"{server.name} …", file=sys.stderr, flush=True)
@@ -70,8 +75,8 @@ def table(found: dict[str, Measured]) -> str:
     ]
     plain = [burst.cpu for burst in found[PLAIN].bursts]
     for name, each in found.items():
-        if each.wrong or not each.bursts:
-            lines.append(f"| {name} | {each.wrong} | | | | |")
+        if each.wrong or not plain:
+            lines.append(f"| {name} | refused: {each.wrong or 'nothing to compare it with'} | | | | |")
             continue
         costs = [burst.cpu for burst in each.bursts]
         more = [cost - base for cost, base in zip(costs, plain, strict=False)]

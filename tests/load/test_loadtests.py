@@ -7,6 +7,7 @@ import itertools
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tomllib
@@ -274,6 +275,31 @@ def test_a_row_is_asked_by_what_it_is_named_for(spoken: str, monkeypatch: pytest
             if workload.client == "ours":
                 came = clients.burst(server.port, workload.path, workload, 0, 1)
                 assert came.answers > 0 == len(came.wrong)
+
+
+@pytest.mark.parametrize("spoken", ["http", "https", "h2", "h2c", "ws"])
+def test_a_server_that_has_died_has_no_figure_in_a_row(spoken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(LOADTESTS)
+    workloads = importlib.import_module("workloads").WORKLOADS
+    bursts, results = importlib.import_module("bursts"), importlib.import_module("results")
+    workload = next(each for each in workloads if each.speaks == spoken)
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    found = results.Measured()
+    assert bursts.ask(SimpleNamespace(name="gone", port=port), workload, 0, 1, found) is None
+    assert found.wrong
+
+
+def test_the_other_tables_keep_a_server_that_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(LOADTESTS)
+    servers, special = importlib.import_module("servers"), importlib.import_module("special")
+    variants = importlib.import_module("variants")
+    monkeypatch.setitem(servers.COMMANDS, "bridgehead", ["-m", "bridgehead", "--nonsense"])
+    tables = [special.idle(["bridgehead"], [0, 0]), special.start_up(["bridgehead"], [0, 0], 1)]
+    tables.append(special.late(["bridgehead"], [0, 0], 1))
+    assert [len(special.failures(each)) for each in tables] == [1, 1, 1]
+    refused = variants.table({"bridgehead": importlib.import_module("results").Measured(wrong="no answer")})
+    assert special.failures(refused) == ["| bridgehead | refused: no answer | | | | |"]
 
 
 @pytest.mark.parametrize(
