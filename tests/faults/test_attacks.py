@@ -168,7 +168,7 @@ def _few_files() -> None:
 def test_no_deadline_is_taken_from_a_clock_that_may_jump() -> None:
     """The time of day is for dates, logs and operators; waits are told by a clock that only goes forward."""
     logs = {"access_layout.rs", "timestamp.rs", "access.rs", "farewell.rs", "http_date.rs", "sheets.rs"}
-    operators = {"meters.rs", "census.rs"}
+    operators = {"meters.rs", "census.rs", "traced.rs"}
     using = {
         path.name
         for path in SOURCES.glob("bridgehead-[np]*/src/*.rs")

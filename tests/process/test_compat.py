@@ -21,7 +21,7 @@ AS_THEY_ARE = {
     "worker_lifetime_jitter",
     "worker_max_rss",
     *("pidfile", "user", "group", "umask", "control_socket", "admin", "health_path"),
-    *("slow_step", "loop_debug"),
+    *("slow_step", "loop_debug", "otel"),
     *("runtime", "task_impl", "bind", "insecure_bind", "pathsend", "request_id", "reload_poll", "compat"),
     *("redirect_https", "ssl_self_signed", "ssl_min_version", "ssl_crl", "ssl_ciphers"),
     *("ws_idle_timeout", "ws_lifetime", "log_format", "access_log_format"),
