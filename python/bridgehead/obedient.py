@@ -7,6 +7,7 @@ Invariant: a parent that says stop after a signal has come is no second signal.
 
 import asyncio
 import socket
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -43,7 +44,9 @@ class Obedient(CommandServer):
             self._parent.tell(Stage.READY)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """As any server, and say so before and after."""
-        self._parent.tell(Stage.STOPPING, within=self._patience().longest)
+        """As any server, and say so before and after: what is left running has the rest of the time."""
+        longest = self._patience().longest
+        until = time.monotonic() + longest
+        self._parent.tell(Stage.STOPPING, within=longest)
         await super().shutdown(sockets)
-        self._parent.tell(Stage.OVER)
+        self._parent.tell(Stage.OVER, within=max(0.0, until - time.monotonic()))

@@ -60,6 +60,14 @@ async def block() -> None:
         sleep_in_python(600)
 
 
+async def take_three_seconds() -> None:
+    try:
+        await asyncio.sleep(60)
+    finally:
+        sleep_in_python(3)
+        say("took three seconds")
+
+
 async def keep_the_lock() -> None:
     try:
         await asyncio.sleep(60)
@@ -85,6 +93,7 @@ KINDS = {
     "flush": flush,
     "fail": fail,
     "block": block,
+    "take_three_seconds": take_three_seconds,
     "keep_the_lock": keep_the_lock,
     "breed": breed,
 }

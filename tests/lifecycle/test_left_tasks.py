@@ -107,3 +107,12 @@ def test_a_thread_that_outlives_the_stop_is_named_and_the_loop_not_blamed(loop: 
         )
         assert "sleep_in_python() at " in reason
         assert reason.count("', in ") == 1, "nobody else is blamed"
+
+
+def test_what_a_worker_has_left_has_the_rest_of_the_time_as_in_one_process(loop: str) -> None:
+    with serve(loop, "--workers", "2") as server:
+        server.ask("/leave?kind=take_three_seconds")
+        server.signal(SIGTERM)
+        assert server.wait_exit(20) == 0
+        assert "app: took three seconds" in server.stderr
+        assert "did not end in time" not in server.stderr
