@@ -141,6 +141,8 @@ async def deny(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "websocket.http.response.body", "body": piece, "more_body": True})
         await http.wait_bell("pour")
     await send({"type": "websocket.http.response.body", "body": b"pot"})
+    late = [text("late"), {"type": "websocket.close"}, {"type": "websocket.http.response.body"}]
+    http.note("late", [(await outcome(send(message))).partition(":")[0] for message in late])
 
 
 @websockets.at("deny-half")

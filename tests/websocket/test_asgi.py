@@ -111,6 +111,7 @@ def test_an_application_may_refuse_in_its_own_words_piece_by_piece(server: Serve
         assert b"".join(client.read_chunks()) == b"a teapot"
         client.assert_closed()
     assert server.note("misuse").startswith("MisuseError: `websocket.accept` came out of place")
+    assert server.note("late") == ["ClientDisconnected", "ClientDisconnected", "MisuseError"]
 
 
 def test_a_refusal_that_breaks_off_does_not_look_complete(server: Server) -> None:

@@ -10,10 +10,12 @@
 //! |--------------|------------------|--------------|--------------------|----------------|---------------|
 //! | `Connecting` | `Open`           | `OutOfPlace` | `Closed`: refused  | `Denying`      | `OutOfPlace`  |
 //! | `Denying`    | `OutOfPlace`     | `OutOfPlace` | `OutOfPlace`       | `OutOfPlace`   | `Denying`     |
+//! | `Denied`     | `Over`           | `Over`       | `Over`             | `Over`         | `Denied`      |
 //! | `Open`       | `OutOfPlace`     | `Open`       | `Closed`           | `OutOfPlace`   | `OutOfPlace`  |
 //! | `Closed`     | `Over`           | `Over`       | `Over`             | `Over`         | `Over`        |
 //!
-//! `Over` is no misuse: an application may not know yet that there is nobody to hear it.
+//! `Over` is no misuse: an application may not know yet that there is nobody to hear it. A body behind the end of a
+//! response is `http`'s to judge.
 
 use http::header::{HeaderMap, HeaderValue};
 
@@ -35,6 +37,8 @@ pub enum WebSocket {
     Connecting,
     /// It is answered by a response of the application's own.
     Denying,
+    /// That response is complete.
+    Denied,
     /// Accepted.
     Open,
     /// The application has closed or refused it.
@@ -54,7 +58,8 @@ impl WebSocket {
     /// Judges a message of the application.
     pub fn send(self, message: WebSocketMessage) -> Result<Self, NotTaken> {
         match (self, message) {
-            (Self::Closed, _) => Err(NotTaken::Over),
+            (Self::Denied, WebSocketMessage::DenialBody) => Ok(Self::Denied),
+            (Self::Closed | Self::Denied, _) => Err(NotTaken::Over),
             (Self::Connecting, WebSocketMessage::Accept) => Ok(Self::Open),
             (Self::Connecting | Self::Open, WebSocketMessage::Close) => Ok(Self::Closed),
             (Self::Connecting, WebSocketMessage::DenialStart)
@@ -71,7 +76,7 @@ impl WebSocket {
             Self::Connecting => "`websocket.accept`, `websocket.close` or `websocket.http.response.start`",
             Self::Denying => "`websocket.http.response.body`",
             Self::Open => "`websocket.send` or `websocket.close`",
-            Self::Closed => "nothing more",
+            Self::Closed | Self::Denied => "nothing more",
         }
     }
 }

@@ -9,7 +9,7 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use bridgehead_asgi::{More, RequestEvent, Response, WebSocket};
+use bridgehead_asgi::{More, RequestEvent, Response};
 use bridgehead_net::{AppHalf, CHUNKS, Piece, Reception, Room, Token};
 use bytes::Bytes;
 use pyo3::prelude::*;
@@ -294,7 +294,7 @@ impl Http {
         let websocket = self.lock().websocket.take();
         if let Some(mut websocket) = websocket {
             let lack = websocket::settle(&mut websocket, &mut self.lock(), failed);
-            let answered = websocket.stage != WebSocket::Connecting && websocket.stage != WebSocket::Denying;
+            let answered = websocket.was_accepted();
             drop(websocket);
             let unfinished = self.end_exchange(py)?;
             return Ok(lack?.or(unfinished.filter(|_| !answered)));

@@ -73,7 +73,14 @@ impl Http {
             }
             Sent::DenialBody(body, more) => {
                 this.with_websocket(|websocket, _| websocket.judge(WebSocketMessage::DenialBody).map(drop))?;
-                Self::pass_body(slf, body, more)?
+                let room = Self::pass_body(slf, body, more)?;
+                if more == More::Ends {
+                    this.with_websocket(|websocket, _| {
+                        websocket.stage = WebSocket::Denied;
+                        Ok(())
+                    })?;
+                }
+                room
             }
         };
         match room {
@@ -151,7 +158,7 @@ pub(crate) fn settle(
             websocket.close(Closing::new(code, String::new()).map_err(raise::misuse)?);
             None
         }
-        WebSocket::Denying | WebSocket::Closed => None,
+        WebSocket::Denying | WebSocket::Denied | WebSocket::Closed => None,
     };
     websocket.let_go();
     Ok(lack)

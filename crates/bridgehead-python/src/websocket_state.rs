@@ -45,7 +45,7 @@ impl WebSocketState {
             Hearing::Open => {}
         }
         let ending = match (self.stage, &self.half) {
-            (WebSocket::Connecting | WebSocket::Denying, _) => {
+            (WebSocket::Connecting | WebSocket::Denying | WebSocket::Denied, _) => {
                 match handshake.map(|half| half.watch(token)) {
                     Some(Reception::Nothing) => return Receipt::Wait,
                     _ => {

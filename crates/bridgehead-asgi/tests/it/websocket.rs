@@ -38,6 +38,10 @@ fn each_state_takes_what_its_row_says() {
 fn after_its_end_nothing_is_a_misuse_and_nothing_is_taken() {
     for message in MESSAGES {
         assert_eq!(WebSocket::Closed.send(message), Err(NotTaken::Over));
+        // A body is judged by the response.
+        let denied = WebSocket::Denied.send(message);
+        let is_body = message == WebSocketMessage::DenialBody;
+        assert_eq!(denied, if is_body { Ok(WebSocket::Denied) } else { Err(NotTaken::Over) });
     }
 }
 
