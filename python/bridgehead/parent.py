@@ -46,16 +46,22 @@ class Parent:
         self._channel.send({"stage": stage, "within": within})
 
     def _listen(self, said: Sequence[dict[str, Any]] | None) -> None:
-        while said is not None and STOP not in said and RETIRE not in said:
-            for level in (each[LEVEL] for each in said if LEVEL in each):
-                log.logger().setLevel(level)
-            if REOPEN in said:
-                reopen()
-            if SHOW in said:
-                show(self._loop)
+        while said is not None:
+            # What was said just before a stop counts as well.
+            self._obey(said)
+            if STOP in said or RETIRE in said:
+                break
             said = self._channel.receive()
         self.retires_us = said is not None and RETIRE in said
         self._stop()
+
+    def _obey(self, said: Sequence[dict[str, Any]]) -> None:
+        for level in (each[LEVEL] for each in said if LEVEL in each):
+            log.logger().setLevel(level)
+        if REOPEN in said:
+            reopen()
+        if SHOW in said:
+            show(self._loop)
 
 
 def _die() -> None:
