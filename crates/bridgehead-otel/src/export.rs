@@ -72,10 +72,7 @@ pub(crate) async fn run(
         if stopped {
             break;
         }
-        lost += tokio::select! {
-            biased;
-            lost = post(&destination, std::mem::take(&mut batch)) => lost,
-        };
+        lost += post(&destination, std::mem::take(&mut batch)).await;
     }
     let last = async {
         let mut lost = 0;
