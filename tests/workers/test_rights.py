@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
+import logging
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -16,8 +21,10 @@ from harness.server import STARTUP_SECONDS
 from harness.workers import imported, wait_all, who
 
 from bridgehead import pidfile
+from bridgehead.channel import REOPEN, STOP, Channel
 from bridgehead.config import Config
 from bridgehead.errors import StartError
+from bridgehead.parent import Parent
 
 pytestmark = pytest.mark.skipif(UVICORN, reason="of options that are ours")
 
@@ -125,6 +132,20 @@ def test_on_sigusr1_log_files_are_opened_again(workers: str, tmp_path: Path) -> 
         assert server.wait_exit() == 0
     assert "Finished server process" in log.read_text()
     assert "Finished server process" not in (tmp_path / "server.log.1").read_text()
+
+
+def test_a_worker_obeys_what_it_was_told_just_before_it_is_to_stop(tmp_path: Path) -> None:
+    log, stopped = tmp_path / "server.log", threading.Event()
+    handler = logging.FileHandler(log)
+    ours, theirs = socket.socketpair()
+    with ours, contextlib.closing(asyncio.new_event_loop()) as loop, contextlib.closing(handler):
+        log.rename(tmp_path / "server.log.1")
+        parent = Parent(Channel(theirs))
+        parent.calls(stopped.set, loop)
+        parent.listen([REOPEN, STOP])
+        assert stopped.wait(10)
+        assert log.exists()
+    theirs.close()
 
 
 def test_a_list_of_processes_says_who_is_who() -> None:
