@@ -9,29 +9,26 @@ use std::fmt::{self, Write};
 use std::sync::Mutex;
 
 use bridgehead_metrics::{
-    BOUNDS, Cause, Closing, Counter, Distribution, End, Figures, Gauge, Snapshot, Timing,
+    BlockingPlace, Cause, Closing, Counter, End, Figures, GateFigures, GateGauge, GateOutcome, Gauge, Series,
+    Snapshot, Start, Timing,
 };
 use bridgehead_net::Tally;
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, NoLabelSet, text};
-use prometheus_client::metrics::MetricType;
+use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::Facts;
+use crate::families::{MICROSECOND, Page, Pairs, UNLABELLED};
+use crate::{Facts, Rules};
 
 /// What OpenMetrics is called.
 pub(crate) const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 /// What the older text is called.
 pub(crate) const PROMETHEUS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-const MICROSECOND: f64 = 1e-6;
-
-const UNLABELLED: Pairs<0> = [];
-
 /// As OpenMetrics has it.
-pub(crate) fn openmetrics(seen: Snapshot, facts: &Facts) -> String {
+pub(crate) fn openmetrics(seen: Snapshot, rules: Rules, facts: &Facts) -> String {
     let mut registry = Registry::default();
-    registry.register_collector(Box::new(Once(Mutex::new(Some((seen, facts.clone()))))));
+    registry.register_collector(Box::new(Once(Mutex::new(Some((seen, rules, facts.clone()))))));
     let mut written = String::with_capacity(64 * 1024);
     // A string takes whatever is written.
     let _ = text::encode(&mut written, &registry);
@@ -61,54 +58,45 @@ pub(crate) fn prometheus(openmetrics: &str) -> String {
 
 /// A collector may be asked by many; this one has one answer.
 #[derive(Debug)]
-struct Once(Mutex<Option<(Snapshot, Facts)>>);
+struct Once(Mutex<Option<(Snapshot, Rules, Facts)>>);
 
 impl Collector for Once {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let taken = self.0.lock().ok().and_then(|mut once| once.take());
-        taken.map_or(Ok(()), |(seen, facts)| Page(encoder).write(&seen, &facts))
+        taken.map_or(Ok(()), |(seen, rules, facts)| Page(encoder).write(&seen, rules, &facts))
     }
 }
 
-type Pairs<const N: usize> = [(&'static str, String); N];
-
-struct Page<'a>(DescriptorEncoder<'a>);
-
 impl Page<'_> {
-    fn write(&mut self, seen: &Snapshot, facts: &Facts) -> fmt::Result {
+    fn write(&mut self, seen: &Snapshot, rules: Rules, facts: &Facts) -> fmt::Result {
         let total = seen.total();
         self.requests(&total)?;
         self.connections(&total)?;
         self.websockets(&total)?;
         self.refusals(&total)?;
         self.loops(seen, &total)?;
+        self.gates(seen, &total)?;
         self.workers(seen)?;
+        self.readiness(seen, rules)?;
         let build = [("version", facts.version.clone()), ("python", facts.python.clone())];
         self.gauges("bridgehead_build_info", "What runs here", None, [(build, 1.0)])
     }
 
     fn requests(&mut self, total: &Figures) -> fmt::Result {
-        let series = total.requests.iter().map(|(series, seen)| {
-            let status = match series.status() {
-                0 => String::new(),
-                status => status.to_string(),
-            };
-            let labels = [
-                ("http_request_method", series.method().to_owned()),
-                ("http_response_status_code", status),
-                ("network_protocol_version", series.version().to_owned()),
-            ];
-            (labels, seen.clone())
-        });
+        let series = total.requests.iter().map(|(series, seen)| (labels(*series), seen.clone()));
         self.histograms(
             "http_server_request_duration",
             "From a request's head to its answer's last byte",
             series,
         )?;
-        let active = total.gauge(Gauge::Active) as f64;
-        self.gauge(
+        let active = total.active().map(|(series, count)| {
+            let of = [("http_request_method", series.method()), ("url_scheme", series.scheme())];
+            (of.map(|(name, value)| (name, value.to_owned())), count as f64)
+        });
+        self.gauges(
             "http_server_active_requests",
             "Requests between their head and the last byte of their answer",
+            None,
             active,
         )?;
         let states = [("application", Gauge::Running), ("permit", Gauge::Waiting), ("loop", Gauge::Inbox)];
@@ -134,12 +122,36 @@ impl Page<'_> {
         ] {
             self.histograms(name, help, [(UNLABELLED, total.timing(timing))])?;
         }
+        self.counter(
+            "bridgehead_requests_lost",
+            "Requests under way whose worker died",
+            total.counter(Counter::RequestsLost),
+        )?;
+        let probes = [("200", Counter::ProbesWelcomed), ("503", Counter::ProbesTurnedAway)];
+        let probes = probes.map(|(status, counter)| {
+            ([("http_response_status_code", status.to_owned())], total.counter(counter))
+        });
+        self.counters("bridgehead_health_probes", "Requests that --health-path has answered", probes)?;
         let bytes = [("receive", Counter::BytesIn), ("transmit", Counter::BytesOut)];
         let bytes =
             bytes.map(|(way, counter)| ([("network_io_direction", way.to_owned())], total.counter(counter)));
         self.counters("bridgehead_network_io_bytes", "Bytes on sockets, TLS included", bytes)?;
         let dropped = total.counter(Counter::LinesDropped);
-        self.counter("bridgehead_access_lines_dropped", "Access lines that nobody read", dropped)
+        self.counter("bridgehead_access_lines_dropped", "Access lines that nobody read", dropped)?;
+        self.spans(total)
+    }
+
+    fn spans(&mut self, total: &Figures) -> fmt::Result {
+        let exported = total.counter(Counter::SpansExported);
+        self.counter("bridgehead_spans_exported", "Spans that a collector has", exported)?;
+        let lost = [
+            ("queue_full", Counter::SpansCrowdedOut),
+            ("unreachable", Counter::SpansUnreachable),
+            ("refused", Counter::SpansRefused),
+            ("ended", Counter::SpansUnsent),
+        ];
+        let lost = lost.map(|(why, counter)| ([("reason", why.to_owned())], total.counter(counter)));
+        self.counters("bridgehead_spans_lost", "Spans that no collector has", lost)
     }
 
     fn connections(&mut self, total: &Figures) -> fmt::Result {
@@ -155,6 +167,17 @@ impl Page<'_> {
             "bridgehead_connections_accepted",
             "Connections that were let in",
             total.counter(Counter::Connections),
+        )?;
+        let closed = [
+            ("keep_alive", Counter::IdleEnds),
+            ("crowd", Counter::HurriedEnds),
+            ("lifetime", Counter::LifetimeEnds),
+        ];
+        let closed = closed.map(|(why, counter)| ([("reason", why.to_owned())], total.counter(counter)));
+        self.counters(
+            "bridgehead_connections_closed",
+            "Connections that were closed between two requests, as they have to be at last",
+            closed,
         )
     }
 
@@ -196,6 +219,22 @@ impl Page<'_> {
             "What held the loop in them, as far as they were looked at",
             causes,
         )?;
+        let mut places: Vec<_> = total.places.iter().collect();
+        places.sort_by(|one, other| one.place.cmp(&other.place));
+        let of_place = |each: &BlockingPlace| [("place", each.place.clone())];
+        // No counter: a place that made room for another, and comes again, begins at one.
+        self.gauges(
+            "bridgehead_loop_slow_place_steps",
+            "How often each place held the loop for too long, of those that did last; one that was not among them begins anew",
+            None,
+            places.iter().map(|each| (of_place(each), each.count as f64)),
+        )?;
+        self.gauges(
+            "bridgehead_loop_slow_place_longest",
+            "The longest of those steps",
+            Some(Unit::Seconds),
+            places.iter().map(|each| (of_place(each), each.longest.as_secs_f64())),
+        )?;
         let held = seen.workers.iter().filter(|(_, figures)| figures.gauge(Gauge::BlockedFor) > 0);
         let held = held.map(|(place, figures)| {
             let cause = Cause::of_code(figures.gauge(Gauge::BlockedBy));
@@ -215,7 +254,10 @@ impl Page<'_> {
                 "For how long a step holds the loop that is too long already",
             ),
         ] {
-            let each = of_workers(seen, |figures| figures.gauge(gauge) as f64 * MICROSECOND);
+            let of = |figures: &Figures| figures.gauge(gauge) as f64 * MICROSECOND;
+            // Of those that are gone the longest is kept, which is not to be lost with the worst of them.
+            let gone = Some(of(&seen.gone)).filter(|kept| *kept > 0.0);
+            let each = of_workers(seen, of).chain(gone.map(|kept| ([("worker", "gone".to_owned())], kept)));
             self.gauges(name, help, Some(Unit::Seconds), each)?;
         }
         for (gauge, name, help) in [
@@ -225,6 +267,10 @@ impl Page<'_> {
                 "How many requests may be with the application now; 0 is any number",
             ),
             (Gauge::PendingTasks, "bridgehead_loop_pending_tasks", "Tasks that are not done"),
+        ] {
+            self.gauges(name, help, None, of_workers(seen, |figures| figures.gauge(gauge) as f64))?;
+        }
+        for (gauge, name, help) in [
             (
                 Gauge::ExecutorQueue,
                 "bridgehead_executor_queue",
@@ -232,9 +278,47 @@ impl Page<'_> {
             ),
             (Gauge::ExecutorThreads, "bridgehead_executor_threads", "Threads of the default executor"),
         ] {
-            self.gauges(name, help, None, of_workers(seen, |figures| figures.gauge(gauge) as f64))?;
+            let shown = seen.workers.iter().filter(|(_, figures)| figures.gauge(Gauge::ExecutorHidden) == 0);
+            let each =
+                shown.map(|(place, figures)| ([("worker", place.to_string())], figures.gauge(gauge) as f64));
+            self.gauges(name, help, None, each)?;
         }
         Ok(())
+    }
+
+    fn gates(&mut self, seen: &Snapshot, total: &Figures) -> fmt::Result {
+        for (gauge, name, help) in [
+            (GateGauge::Slots, "bridgehead_gate_slots", "How many may be inside a gate of the application's"),
+            (GateGauge::Running, "bridgehead_gate_running", "How many are"),
+            (GateGauge::Waiting, "bridgehead_gate_waiting", "How many wait for a slot of it"),
+        ] {
+            let each = seen.workers.iter().flat_map(|(place, figures)| {
+                let of_gate = move |(name, gate): (&String, &GateFigures)| {
+                    ([("worker", place.to_string()), ("gate", name.clone())], gate.gauge(gauge) as f64)
+                };
+                figures.gates.iter().map(of_gate)
+            });
+            self.gauges(name, help, None, each)?;
+        }
+        let entries = total.gates.iter().flat_map(|(name, gate)| {
+            GateOutcome::ALL.map(|outcome| {
+                ([("gate", name.clone()), ("outcome", outcome.name().to_owned())], gate.count(outcome))
+            })
+        });
+        self.counters("bridgehead_gate_entries", "What became of who wanted a slot", entries)?;
+        let waits = total.gates.iter().map(|(name, gate)| ([("gate", name.clone())], gate.waits.clone()));
+        self.histograms(
+            "bridgehead_gate_wait",
+            "How long they had waited, but for those who found it full",
+            waits,
+        )
+    }
+
+    fn readiness(&mut self, seen: &Snapshot, rules: Rules) -> fmt::Result {
+        let ready = f64::from(u8::from(rules.unready(seen).is_empty()));
+        self.gauge("bridgehead_ready", "1 while /readyz is 200", ready)?;
+        let each = of_workers(seen, |figures| f64::from(u8::from(rules.fault(figures).is_none())));
+        self.gauges("bridgehead_worker_ready", "1 for each worker that is ready", None, each)
     }
 
     fn workers(&mut self, seen: &Snapshot) -> fmt::Result {
@@ -249,60 +333,36 @@ impl Page<'_> {
             Some(Unit::Seconds),
             started,
         )?;
-        self.counter("bridgehead_worker_starts", "Workers that were started", seen.starts)?;
+        let starts = Start::ALL
+            .into_iter()
+            .zip(seen.starts)
+            .map(|(start, count)| ([("reason", start.name().to_owned())], count));
+        self.counters("bridgehead_worker_starts", "Workers that were started", starts)?;
         let ends = End::ALL
             .into_iter()
             .zip(seen.ends)
             .map(|(end, count)| ([("reason", end.name().to_owned())], count));
         self.counters("bridgehead_worker_ends", "Workers that ended", ends)
     }
+}
 
-    fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
-        self.counters(name, help, [(UNLABELLED, value)])
-    }
+/// What requests have in common, as OpenTelemetry names it; what is not known is left out.
+fn labels(series: Series) -> Vec<(&'static str, String)> {
+    let mut labels = vec![
+        ("http_request_method", series.method().to_owned()),
+        ("http_response_status_code", series.status_in_words()),
+        ("network_protocol_version", series.version().to_owned()),
+        ("url_scheme", series.scheme().to_owned()),
+        ("error_type", error_type(series).unwrap_or_default()),
+    ];
+    labels.retain(|(_, value)| !value.is_empty());
+    labels
+}
 
-    fn counters<S: EncodeLabelSet>(
-        &mut self,
-        name: &str,
-        help: &str,
-        each: impl IntoIterator<Item = (S, u64)>,
-    ) -> fmt::Result {
-        let mut family = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
-        each.into_iter().try_for_each(|(labels, value)| {
-            family.encode_family(&labels)?.encode_counter::<NoLabelSet, _, u64>(&value, None)
-        })
-    }
-
-    fn gauge(&mut self, name: &str, help: &str, value: f64) -> fmt::Result {
-        self.gauges(name, help, None, [(UNLABELLED, value)])
-    }
-
-    fn gauges<S: EncodeLabelSet>(
-        &mut self,
-        name: &str,
-        help: &str,
-        unit: Option<Unit>,
-        each: impl IntoIterator<Item = (S, f64)>,
-    ) -> fmt::Result {
-        let mut family = self.0.encode_descriptor(name, help, unit.as_ref(), MetricType::Gauge)?;
-        each.into_iter().try_for_each(|(labels, value)| family.encode_family(&labels)?.encode_gauge(&value))
-    }
-
-    /// In seconds.
-    fn histograms<S: EncodeLabelSet>(
-        &mut self,
-        name: &str,
-        help: &str,
-        each: impl IntoIterator<Item = (S, Distribution)>,
-    ) -> fmt::Result {
-        let mut family = self.0.encode_descriptor(name, help, Some(&Unit::Seconds), MetricType::Histogram)?;
-        each.into_iter().try_for_each(|(labels, seen)| {
-            let bounds = BOUNDS.iter().map(|micros| *micros as f64 / 1e6).chain([f64::INFINITY]);
-            let buckets: Vec<_> = bounds.zip(seen.counts).collect();
-            let sum = seen.sum as f64 * MICROSECOND;
-            family.encode_family(&labels)?.encode_histogram::<NoLabelSet>(sum, seen.count(), &buckets, None)
-        })
-    }
+/// Why a request has failed, of those that the server failed: the name of a refusal, else the status, as OpenTelemetry has it.
+pub(crate) fn error_type(series: Series) -> Option<String> {
+    let named = || series.refusal().and_then(Tally::name_of_refusal).map(str::to_owned);
+    series.is_server_error().then(|| named().unwrap_or_else(|| series.status_in_words()))
 }
 
 fn of_workers(seen: &Snapshot, value: impl Fn(&Figures) -> f64) -> impl Iterator<Item = (Pairs<1>, f64)> {
@@ -313,7 +373,7 @@ fn of_workers(seen: &Snapshot, value: impl Fn(&Figures) -> f64) -> impl Iterator
 mod tests {
     use std::time::Duration;
 
-    use bridgehead_metrics::{Protocol, Series, Sheet, Sheets};
+    use bridgehead_metrics::{Protocol, Sheet, Sheets};
 
     use super::*;
 
@@ -323,7 +383,8 @@ mod tests {
         sheet.add(Counter::BytesIn, 10);
         sheet.request(Series::new("GET", 200, Protocol::Http11), Duration::from_millis(3));
         let facts = Facts { version: "1".to_owned(), python: "3".to_owned(), target: String::new() };
-        openmetrics(Sheets::alone(sheet).read(), &facts)
+        let rules = Rules { silence: None, clock: || Duration::ZERO };
+        openmetrics(Sheets::alone(sheet).read(), rules, &facts)
     }
 
     fn has(text: &str, line: &str) {
@@ -337,10 +398,18 @@ mod tests {
         has(&text, "# TYPE bridgehead_network_io_bytes counter");
         has(&text, "# UNIT http_server_request_duration_seconds seconds");
         has(&text, "bridgehead_refusals_total{reason=\"no_host\"} 0");
-        let labels =
-            "http_request_method=\"GET\",http_response_status_code=\"200\",network_protocol_version=\"1.1\"";
+        let labels = "http_request_method=\"GET\",http_response_status_code=\"200\",\
+            network_protocol_version=\"1.1\",url_scheme=\"http\"";
         has(&text, &format!("http_server_request_duration_seconds_count{{{labels}}} 1"));
         assert!(text.ends_with("# EOF\n"));
+    }
+
+    #[test]
+    fn an_error_says_who_has_made_it_and_an_answer_says_nothing_of_errors() {
+        let series = |status| Series::new("GET", status, Protocol::Http11);
+        let (full, _) = Tally::reasons().find(|(_, name)| *name == "queue_full").expect("it is one");
+        let told = [series(503).refused(full), series(503), series(404), series(499)].map(error_type);
+        assert_eq!(told, [Some("queue_full".to_owned()), Some("503".to_owned()), None, None]);
     }
 
     #[test]

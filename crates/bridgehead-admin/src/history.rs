@@ -5,9 +5,9 @@
 //! Invariant: no more is kept than [`KEPT`] looks.
 
 use std::collections::VecDeque;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use bridgehead_metrics::{Distribution, Figures, Gauge, Snapshot, Timing};
+use bridgehead_metrics::{Distribution, Figures, Gauge, Series, Snapshot, Timing};
 use bridgehead_net::Tally;
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ const KEPT: usize = 180;
 /// What was seen, look by look.
 #[derive(Debug, Default)]
 pub(crate) struct History {
-    before: Option<Figures>,
+    before: Option<(Instant, Figures)>,
     looks: VecDeque<Look>,
 }
 
@@ -42,14 +42,14 @@ struct Look {
 }
 
 impl History {
-    /// Takes in what is seen now. `ready` workers serve.
-    pub(crate) fn look(&mut self, seen: &Snapshot, ready: u64) {
+    /// Takes in what is seen at that moment. `ready` workers serve.
+    pub(crate) fn look(&mut self, at: Instant, seen: &Snapshot, ready: u64) {
         let now = seen.total();
-        if let Some(before) = self.before.replace(now.clone()) {
+        if let Some((earlier, before)) = self.before.replace((at, now.clone())) {
             if self.looks.len() == KEPT {
                 self.looks.pop_front();
             }
-            self.looks.push_back(Look::between(&before, &now, ready));
+            self.looks.push_back(Look::between(&before, &now, at.duration_since(earlier), ready));
         }
     }
 
@@ -76,19 +76,24 @@ impl History {
 }
 
 impl Look {
-    fn between(before: &Figures, now: &Figures, workers: u64) -> Self {
-        let rate = |now: u64, before: u64| now.saturating_sub(before) as f64 / LOOK.as_secs_f64();
+    fn between(before: &Figures, now: &Figures, time: Duration, workers: u64) -> Self {
+        // A busy machine looks late.
+        let seconds = time.max(Duration::from_millis(1)).as_secs_f64();
+        let rate = |now: u64, before: u64| now.saturating_sub(before) as f64 / seconds;
         let all = durations(now, |_| true).since(&durations(before, |_| true));
-        let failed = |status: u16| (500..600).contains(&status);
+        let admitted = durations(now, is_admitted).since(&durations(before, is_admitted));
         let timing = |timing: Timing| {
             now.timing(timing).since(&before.timing(timing)).quantile(0.99).map(milliseconds)
         };
         Self {
             at: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
-            requests: all.count() as f64 / LOOK.as_secs_f64(),
-            errors: rate(durations(now, failed).count(), durations(before, failed).count()),
+            requests: all.count() as f64 / seconds,
+            errors: rate(
+                durations(now, Series::is_server_error).count(),
+                durations(before, Series::is_server_error).count(),
+            ),
             refusals: rate(refusals(now), refusals(before)),
-            latency: [0.5, 0.95, 0.99].map(|share| all.quantile(share).map(milliseconds)),
+            latency: [0.5, 0.95, 0.99].map(|share| admitted.quantile(share).map(milliseconds)),
             queue: timing(Timing::Queue),
             lag: timing(Timing::LoopLag),
             active: now.gauge(Gauge::Active),
@@ -99,12 +104,18 @@ impl Look {
     }
 }
 
-/// How long requests took that were answered by such a status.
-pub(crate) fn durations(figures: &Figures, of: impl Fn(u16) -> bool) -> Distribution {
+/// How long such requests took.
+pub(crate) fn durations(figures: &Figures, of: impl Fn(Series) -> bool) -> Distribution {
     let mut all = Distribution::default();
-    let chosen = figures.requests.iter().filter(|(series, _)| of(series.status()));
+    let chosen = figures.requests.iter().filter(|(series, _)| of(**series));
     chosen.for_each(|(_, seen)| all.add(seen));
     all
+}
+
+/// Who is turned away for want of room is so at once: with those the latency would get better the fewer are served. What an
+/// application itself answers by 503 took its time.
+pub(crate) fn is_admitted(series: Series) -> bool {
+    !series.refusal().is_some_and(Tally::is_overload)
 }
 
 fn refusals(figures: &Figures) -> u64 {
@@ -117,7 +128,7 @@ pub(crate) fn milliseconds(micros: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use bridgehead_metrics::{Protocol, Series, Sheet, Sheets};
+    use bridgehead_metrics::{Protocol, Sheet, Sheets};
 
     use super::*;
 
@@ -126,25 +137,32 @@ mod tests {
         let sheet = Sheet::own();
         let sheets = Sheets::alone(sheet.clone());
         let mut history = History::default();
-        let ask =
-            |status| sheet.request(Series::new("GET", status, Protocol::Http11), Duration::from_millis(3));
+        let series = |status| Series::new("GET", status, Protocol::Http11);
+        let ask = |status| sheet.request(series(status), Duration::from_millis(3));
+        let (full, _) = Tally::reasons().find(|(_, name)| *name == "queue_full").expect("it is one");
+        let shed = || sheet.request(series(503).refused(full), Duration::from_micros(1));
         ask(200);
-        history.look(&sheets.read(), 1);
+        let start = Instant::now();
+        history.look(start, &sheets.read(), 1);
         (0..10).for_each(|_| ask(200));
-        (0..5).for_each(|_| ask(503));
-        history.look(&sheets.read(), 1);
-        history.look(&sheets.read(), 1);
+        (0..5).for_each(|_| shed());
+        history.look(start + LOOK, &sheets.read(), 1);
+        history.look(start + 2 * LOOK, &sheets.read(), 1);
         let written = history.written();
         assert_eq!(written["requests"], json!([3.0, 0.0]));
         assert_eq!(written["errors"], json!([1.0, 0.0]));
-        assert_eq!(written["p50"], json!([3.75, null]));
+        assert_eq!(written["p50"], json!([3.0, null]));
+        ask(503);
+        history.look(start + 4 * LOOK, &sheets.read(), 1);
+        assert_eq!(history.written()["p50"][2], json!(3.0), "the application has said so itself");
+        assert_eq!(history.written()["requests"][2], json!(0.1), "one in ten seconds: the look was late");
     }
 
     #[test]
     fn no_more_is_kept_than_a_quarter_of_an_hour() {
         let sheets = Sheets::alone(Sheet::own());
         let mut history = History::default();
-        (0..KEPT + 5).for_each(|_| history.look(&sheets.read(), 0));
+        (0..KEPT + 5).for_each(|_| history.look(Instant::now(), &sheets.read(), 0));
         assert_eq!(history.looks.len(), KEPT);
     }
 }

@@ -14,10 +14,6 @@ const STALE: Duration = Duration::from_secs(1);
 /// By what is judged.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// How many requests may wait for a permit; `None`: none ever waits.
-    pub queue: Option<u64>,
-    /// How many may wait for the loop.
-    pub inbox: u64,
     /// After so long without a sign of life a process that is alone is not alive; `None`: it is, and somebody else replaces
     /// workers.
     pub silence: Option<Duration>,
@@ -54,11 +50,7 @@ impl Rules {
         if silence > STALE {
             return Some(format!("its loop has given no sign of life for {:.1} s", silence.as_secs_f64()));
         }
-        let waiting = figures.gauge(Gauge::Waiting);
-        if self.queue.is_some_and(|most| waiting > most) || figures.gauge(Gauge::Inbox) >= self.inbox {
-            return Some("as many requests wait as may".to_owned());
-        }
-        None
+        figures.is_crowded().then(|| "as many requests wait as may".to_owned())
     }
 
     /// Why the process is to be ended by who looks after it.
@@ -90,7 +82,7 @@ mod tests {
     const NOW: Duration = Duration::from_secs(100);
 
     fn rules() -> Rules {
-        Rules { queue: Some(5), inbox: 10, silence: Some(Duration::from_secs(30)), clock: || NOW }
+        Rules { silence: Some(Duration::from_secs(30)), clock: || NOW }
     }
 
     fn worker(condition: Condition, silent: u64, waiting: u64) -> (usize, Figures) {
@@ -98,6 +90,7 @@ mod tests {
         sheet.set(Gauge::Condition, condition as u64);
         sheet.set(Gauge::Beat, NOW.as_millis() as u64 - silent);
         sheet.set(Gauge::Waiting, waiting);
+        sheet.set(Gauge::QueueLimit, 5);
         (0, sheet.read())
     }
 
@@ -107,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_worker_that_serves_whose_loop_lives_and_whose_queue_has_room_is_ready() {
-        assert_eq!(rules().unready(&seen(vec![worker(Condition::Serving, 40, 5)])), [""; 0]);
+        assert_eq!(rules().unready(&seen(vec![worker(Condition::Serving, 40, 4)])), [""; 0]);
     }
 
     #[test]
@@ -116,7 +109,7 @@ mod tests {
         assert!(why(worker(Condition::Starting, 0, 0)).contains("has not started"));
         assert!(why(worker(Condition::Draining, 0, 0)).contains("about to end"));
         assert!(why(worker(Condition::Serving, 1500, 0)).contains("no sign of life for 1.5 s"));
-        assert!(why(worker(Condition::Serving, 0, 6)).contains("as many requests wait"));
+        assert!(why(worker(Condition::Serving, 0, 5)).contains("as many requests wait"));
         assert!(rules().unready(&seen(Vec::new())).concat().contains("no worker"));
     }
 

@@ -9,8 +9,10 @@
 
 mod document;
 mod exposition;
+mod families;
 mod history;
 mod judgement;
+mod seats;
 mod serve;
 mod status;
 

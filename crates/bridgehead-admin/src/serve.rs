@@ -2,13 +2,14 @@
 //!
 //! Not what they say (`exposition`, `status`, `judgement`).
 //!
-//! Invariant: so many connections and no more, each with its deadlines, so that nobody takes this port away from a probe.
+//! Invariant: so many connections and no more, each with its deadlines, and the one that has asked nothing for longest makes
+//! room for the next, so that nobody takes this port away from a probe.
 
 use std::convert::Infallible;
 use std::io;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bridgehead_metrics::Sheets;
 use bridgehead_net::Claim;
@@ -19,15 +20,16 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use crate::document::{Text, document, words};
 use crate::history::{History, LOOK};
+use crate::seats::Seats;
 use crate::{Facts, Rules, exposition, status};
 
 /// Connections at a time: probes and scrapers of a few systems, and some pages.
-const CONNECTIONS: usize = 128;
+const CONNECTIONS: u32 = 128;
 /// For a head, which is also how long an idle connection is kept: longer than a minute's scrapes are apart.
 const HEAD: Duration = Duration::from_secs(75);
 /// For a connection as a whole, so that one that is not read ends too.
@@ -67,7 +69,7 @@ impl Admin {
     fn look(&self) {
         let seen = self.sheets.read();
         let ready = seen.workers.iter().filter(|(_, each)| self.rules.fault(each).is_none()).count();
-        self.history.lock().unwrap_or_else(PoisonError::into_inner).look(&seen, ready as u64);
+        self.history.lock().unwrap_or_else(PoisonError::into_inner).look(Instant::now(), &seen, ready as u64);
     }
 
     fn answer<B>(&self, request: &Request<B>) -> Response<Text> {
@@ -90,7 +92,7 @@ impl Admin {
     }
 
     fn metrics<B>(&self, request: &Request<B>) -> Response<Text> {
-        let written = exposition::openmetrics(self.sheets.read(), &self.facts);
+        let written = exposition::openmetrics(self.sheets.read(), self.rules, &self.facts);
         let accepted = request.headers().get_all(ACCEPT).iter();
         let wanted =
             accepted.filter_map(|each| each.to_str().ok()).any(|each| each.contains("openmetrics-text"));
@@ -136,7 +138,7 @@ pub async fn serve(admin: Arc<Admin>, listener: Listener, stop: oneshot::Receive
     let mut looks = interval(LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let door = Door::open(listener)?;
-    let seats = Arc::new(Semaphore::new(CONNECTIONS));
+    let seats = Arc::new(Seats::new(CONNECTIONS));
     let mut stop = pin!(stop);
     loop {
         tokio::select! {
@@ -147,8 +149,7 @@ pub async fn serve(admin: Arc<Admin>, listener: Listener, stop: oneshot::Receive
     }
     drop(door);
     // A probe that has asked is answered.
-    let all = u32::try_from(CONNECTIONS).unwrap_or(u32::MAX);
-    let _ = timeout(LAST, seats.acquire_many(all)).await;
+    let _ = timeout(LAST, seats.all_free()).await;
     Ok(())
 }
 
@@ -176,24 +177,22 @@ impl Door {
         })
     }
 
-    /// Lets in the next one there is a seat for. Dropped while it waits, it has let in nobody.
-    async fn let_in(&self, admin: &Arc<Admin>, seats: &Arc<Semaphore>) {
-        // Never closed.
-        let Ok(seat) = Arc::clone(seats).acquire_owned().await else { return };
-        let admin = Arc::clone(admin);
+    /// Lets in the next one. Dropped while it waits, it has let in nobody.
+    async fn let_in(&self, admin: &Arc<Admin>, seats: &Arc<Seats>) {
+        let (admin, seats) = (Arc::clone(admin), Arc::clone(seats));
         let failed = match &self.open {
             Open::Tcp(listener) => listener.accept().await.map(|(stream, _)| {
                 let claim = Claim::on(&stream);
                 tokio::spawn(async move {
-                    let _kept = (seat, claim);
-                    converse(stream, admin).await;
+                    let _kept = claim;
+                    converse(stream, admin, &seats).await;
                 });
             }),
             Open::Unix(listener) => listener.accept().await.map(|(stream, _)| {
                 let claim = Claim::on(&stream);
                 tokio::spawn(async move {
-                    let _kept = (seat, claim);
-                    converse(stream, admin).await;
+                    let _kept = claim;
+                    converse(stream, admin, &seats).await;
                 });
             }),
         }
@@ -204,8 +203,11 @@ impl Door {
     }
 }
 
-async fn converse<S: AsyncRead + AsyncWrite + Unpin>(stream: S, admin: Arc<Admin>) {
+async fn converse<S: AsyncRead + AsyncWrite + Unpin>(stream: S, admin: Arc<Admin>, seats: &Arc<Seats>) {
+    let seat = Arc::new(seats.take().await);
+    let asks = Arc::clone(&seat);
     let service = service_fn(move |request| {
+        asks.is_used();
         let answer = admin.answer(&request);
         async move { Ok::<_, Infallible>(answer) }
     });
@@ -214,6 +216,11 @@ async fn converse<S: AsyncRead + AsyncWrite + Unpin>(stream: S, admin: Arc<Admin
         .header_read_timeout(HEAD)
         .max_buf_size(16 * 1024)
         .serve_connection(TokioIo::new(stream), service);
-    // Whatever it comes to, it is over then.
-    let _ = timeout(CONNECTION, connection).await;
+    tokio::select! {
+        // Who has asked by the time when it is to leave is answered.
+        biased;
+        // Whatever it comes to, it is over then.
+        _ = timeout(CONNECTION, connection) => {}
+        () = seat.is_wanted() => {}
+    }
 }

@@ -13,6 +13,41 @@ use crate::misuse::{Excerpt, Misuse};
 /// The bound of the `http` crate, which tells a name that is too long as one of wrong letters.
 const LONGEST_NAME: usize = 65_535;
 
+/// What the `http` crate's map holds of different names, 3/4 of 2^15: of one name it would take headers without end.
+const MOST_HEADERS: usize = 24_576;
+
+/// No client reads so long a head: Go's, which reads the longest, stops at 10 MB.
+const MOST_BYTES: usize = 16 * 1024 * 1024;
+
+/// How much the headers of one message have come to, kept or dropped. An application may name them by an iterator that
+/// never ends.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct HeaderCount {
+    headers: usize,
+    bytes: usize,
+}
+
+impl HeaderCount {
+    /// Counts one more, before anything else is done about it.
+    #[inline]
+    pub fn spend(&mut self, name: &[u8], value: &[u8]) -> Result<(), Misuse> {
+        self.headers += 1;
+        // Both are in memory: their sum is less than all of that.
+        self.bytes += name.len() + value.len();
+        if self.headers > MOST_HEADERS || self.bytes > MOST_BYTES { Err(self.overspent()) } else { Ok(()) }
+    }
+
+    /// Out of the way of what each header passes.
+    #[cold]
+    fn overspent(self) -> Misuse {
+        if self.headers > MOST_HEADERS {
+            Misuse::TooManyHeaders { held: MOST_HEADERS }
+        } else {
+            Misuse::LongHeaders { max: MOST_BYTES }
+        }
+    }
+}
+
 /// Status and headers of a response, judged as they come.
 #[derive(Debug, Clone)]
 pub struct ResponseHead {
@@ -93,7 +128,7 @@ impl ResponseHead {
     /// The promised trailers will not be written, and are not announced.
     pub fn forgo_trailers(&mut self) {
         self.parts.trailers = false;
-        self.parts.headers.remove(TRAILER);
+        self.drop_all(|name| name == TRAILER);
     }
 
     /// The fields that the application announced as trailers.
@@ -115,10 +150,26 @@ impl ResponseHead {
     /// Takes the head apart.
     pub fn into_parts(mut self) -> ResponseParts {
         // RFC 9110 §7.6.1: they go where `connection` goes. A length is the message's, whoever names it.
-        for name in self.nominated.iter().filter(|name| **name != CONTENT_LENGTH) {
-            self.parts.headers.remove(name);
+        let nominated = std::mem::take(&mut self.nominated);
+        if !nominated.is_empty() {
+            self.drop_all(|name| name != CONTENT_LENGTH && nominated.contains(name));
         }
         self.parts
+    }
+
+    /// Drops headers that are there already. `HeaderMap::remove` would put the last name into the place of the one that
+    /// goes, and the others are to stay in the order in which they came.
+    fn drop_all(&mut self, dropped: impl Fn(&HeaderName) -> bool) {
+        let headers = &mut self.parts.headers;
+        if !headers.keys().any(&dropped) {
+            return;
+        }
+        let mut kept = HeaderMap::new();
+        for (name, value) in headers.iter().filter(|(name, _)| !dropped(name)) {
+            // They fit: a map has held more already.
+            let _ = kept.try_append(name, value.clone());
+        }
+        *headers = kept;
     }
 
     fn declare(&mut self, value: HeaderValue) -> Result<(), Misuse> {

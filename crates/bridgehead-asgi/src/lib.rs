@@ -18,7 +18,7 @@ mod scope;
 mod trailers;
 mod websocket;
 
-pub use self::headers::{ResponseHead, ResponseParts, add_link};
+pub use self::headers::{HeaderCount, ResponseHead, ResponseParts, add_link};
 pub use self::http::{Reply, Response, Then, Write};
 pub use self::length::{Excess, Length, Missing};
 pub use self::lifespan::{Lifespan, LifespanReceipt};

@@ -59,19 +59,19 @@ pub enum Misuse {
         came: Excerpt,
     },
     /// No ASGI message of any protocol we speak has this type.
-    #[error("a message of unknown type `{came}` came; {due} was due")]
+    #[error("a message of unknown type `{came}` came; one of this scope was due: {due}")]
     UnknownType {
         /// The type that came.
         came: Excerpt,
-        /// The types that could have come.
+        /// The types of the scope; which of them may come now its machine says.
         due: &'static str,
     },
     /// The message belongs to a scope of another type.
-    #[error("`{came}` came, which belongs to another type of scope; {due} was due")]
+    #[error("`{came}` came, which belongs to another type of scope; one of this scope was due: {due}")]
     WrongProtocol {
         /// The type that came.
         came: &'static str,
-        /// The types that could have come.
+        /// The types of the scope; which of them may come now its machine says.
         due: &'static str,
     },
     /// A status that no response can have.
@@ -122,6 +122,12 @@ pub enum Misuse {
         /// How many it holds.
         held: usize,
     },
+    /// Headers that are longer together than any client reads.
+    #[error("headers of more than {max} bytes came; at most so many were due")]
+    LongHeaders {
+        /// How many they may have together.
+        max: usize,
+    },
     /// A `content-length` that is no number, or too great a one.
     #[error("`content-length` came as `{came}`; digits, at most {max}, were due", max = u64::MAX)]
     BadContentLength {
@@ -167,6 +173,14 @@ pub enum Misuse {
     ClosedDescriptor {
         /// Its number.
         came: i32,
+    },
+    /// A descriptor that is open, but gives no bytes: one for writing alone, or for events.
+    #[error(
+        "`file` of `http.response.zerocopysend` cannot be read ({reason}); a file, pipe or socket that can was due"
+    )]
+    UnreadableDescriptor {
+        /// What the system says.
+        reason: Excerpt,
     },
     /// A field that means nothing after the body.
     #[error("trailer `{name}` came; it belongs into the headers of `http.response.start`")]

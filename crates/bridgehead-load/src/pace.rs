@@ -62,6 +62,8 @@ pub(crate) struct Open {
     interval: Picoseconds,
     limit: u64,
     taken: AtomicU64,
+    /// Tickets of the warm-up that nobody had begun by its end.
+    dropped: AtomicU64,
     due: Semaphore,
 }
 
@@ -73,8 +75,8 @@ impl Pace {
 
     /// From `begin` on, one each `interval`; as many as `requests` after the warm-up.
     pub(crate) fn open(window: Window, begin: Instant, interval: Picoseconds, requests: Option<u64>) -> Self {
-        let (taken, due) = (AtomicU64::new(0), Semaphore::new(0));
-        let mut open = Open { window, begin, interval, limit: u64::MAX, taken, due };
+        let (taken, dropped, due) = (AtomicU64::new(0), AtomicU64::new(0), Semaphore::new(0));
+        let mut open = Open { window, begin, interval, limit: u64::MAX, taken, dropped, due };
         if let Some(requests) = requests {
             open.limit = open.due_before(window.begin).saturating_add(requests);
         }
@@ -96,6 +98,22 @@ impl Pace {
             Self::Open(open) => open.unsent(now),
         }
     }
+
+    /// How many were due in the warm-up and had not been begun when it was over.
+    pub(crate) fn dropped(&self, now: Instant) -> u64 {
+        match self {
+            Self::Closed(_) => 0,
+            Self::Open(open) => open.dropped(now),
+        }
+    }
+
+    /// Whether as many have been begun as may be.
+    pub(crate) fn is_spent(&self) -> bool {
+        match self {
+            Self::Closed(closed) => closed.measured.load(Ordering::Relaxed) >= closed.limit,
+            Self::Open(open) => open.taken.load(Ordering::Relaxed) >= open.limit,
+        }
+    }
 }
 
 impl Closed {
@@ -114,12 +132,25 @@ impl Open {
     async fn next(&self) -> Option<Ticket> {
         // Who comes from an answer after the end leaves what is due to `unsent`; who was idle is not to blame for
         // a ticket that was given out late.
-        match self.due.try_acquire() {
-            Ok(permit) if !self.window.is_over(Instant::now()) => permit.forget(),
-            Ok(_) => return None,
-            Err(_) => self.due.acquire().await.ok()?.forget(),
+        while let Ok(permit) = self.due.try_acquire() {
+            let now = Instant::now();
+            if self.window.is_over(now) {
+                return None;
+            }
+            permit.forget();
+            let number = self.taken.fetch_add(1, Ordering::Relaxed);
+            // What the warm-up has left behind would be answered in the measured time, and count nowhere.
+            if now < self.window.begin || self.time_of(number) >= self.window.begin {
+                return self.ticket(number);
+            }
+            self.dropped.fetch_add(1, Ordering::Relaxed);
         }
-        let number = self.taken.fetch_add(1, Ordering::Relaxed);
+        self.due.acquire().await.ok()?.forget();
+        self.ticket(self.taken.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// Of that number; `None` behind the last.
+    fn ticket(&self, number: u64) -> Option<Ticket> {
         let due = self.time_of(number);
         (number < self.limit && !self.window.is_over(due)).then_some(Ticket { number, due })
     }
@@ -143,6 +174,15 @@ impl Open {
         let end = self.window.end.map_or(now, |end| end.min(now));
         let begun = self.taken.load(Ordering::Relaxed).max(self.due_before(self.window.begin));
         self.due_before(end).saturating_sub(begun)
+    }
+
+    /// Those that were found when somebody was free, and those that nobody has come to.
+    fn dropped(&self, now: Instant) -> u64 {
+        if now < self.window.begin {
+            return 0;
+        }
+        let left = self.due_before(self.window.begin).saturating_sub(self.taken.load(Ordering::Relaxed));
+        self.dropped.load(Ordering::Relaxed) + left
     }
 
     /// Makes tickets due, until the last; `late` hears how late that was done.
@@ -266,6 +306,27 @@ mod tests {
         assert_eq!(open.unsent(start + 10 * second), 5);
         open.taken.store(30, Ordering::Relaxed);
         assert_eq!(open.unsent(start + 10 * second), 0);
+    }
+
+    #[test]
+    fn who_is_free_in_the_measured_time_leaves_what_the_warm_up_has_left_behind() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("it has no driver");
+        let (now, second) = (Instant::now(), Duration::from_secs(1));
+        let open = |measured| {
+            let pace = Pace::open(window(measured, 60), measured - second, Picoseconds::between(10.0), None);
+            let Pace::Open(open) = pace else { unreachable!() };
+            open.due.add_permits(12);
+            open
+        };
+        let warming = open(now + 60 * second);
+        assert_eq!(runtime.block_on(warming.next()).map(|ticket| ticket.number), Some(0));
+        assert_eq!(warming.dropped(now), 0, "the warm-up is not over");
+        let measured = open(now);
+        assert_eq!(measured.dropped(now), 10, "nobody has come yet");
+        let first = runtime.block_on(measured.next()).expect("two are due in the measured time");
+        assert_eq!((first.number, first.due), (10, now));
+        assert_eq!(runtime.block_on(measured.next()).map(|ticket| ticket.number), Some(11));
+        assert_eq!((measured.dropped(now), measured.unsent(now + 60 * second)), (10, 598));
     }
 
     #[test]

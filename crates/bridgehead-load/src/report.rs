@@ -87,6 +87,8 @@ pub struct Report {
     pub unfinished: u64,
     /// Due by the rate, and never begun, since no connection was free.
     pub unsent: u64,
+    /// Due by the rate in the warm-up, and not begun when it was over.
+    pub dropped: u64,
     /// Whether it was stopped before its end.
     pub interrupted: bool,
     /// Time of a core that our threads used, warm-up included.
@@ -100,6 +102,9 @@ pub struct Report {
 pub(crate) struct Circumstances {
     pub(crate) names: Vec<String>,
     pub(crate) unsent: u64,
+    pub(crate) dropped: u64,
+    /// Whether the number of requests ended it.
+    pub(crate) is_spent: bool,
     pub(crate) cpu: Duration,
     /// When it was stopped, if it was.
     pub(crate) stopped: Option<Instant>,
@@ -107,7 +112,7 @@ pub(crate) struct Circumstances {
 
 impl Report {
     pub(crate) fn new(records: Vec<Record>, circumstances: Circumstances) -> Self {
-        let length = length(&records, circumstances.stopped);
+        let length = length(&records, &circumstances);
         let portions: Vec<(Portion, Histogram<u64>)> = circumstances
             .names
             .iter()
@@ -128,6 +133,7 @@ impl Report {
             bytes: records.iter().map(|record| record.bytes).sum(),
             unfinished: records.iter().map(|record| record.in_flight).sum(),
             unsent: circumstances.unsent,
+            dropped: circumstances.dropped,
             interrupted: circumstances.stopped.is_some(),
             cpu: circumstances.cpu.as_secs_f64(),
             timeline: Timeline::join(records.into_iter().map(|record| record.timeline).collect(), length),
@@ -148,16 +154,16 @@ impl Latency {
     }
 }
 
-/// How long it was measured: to the planned end, to the stop, or to the last answer.
-fn length(records: &[Record], stopped: Option<Instant>) -> Duration {
+/// How long it was measured: to the planned end, to the stop, or to the last answer to so many requests.
+fn length(records: &[Record], circumstances: &Circumstances) -> Duration {
     let Some(window) = records.first().map(|record| record.window) else { return Duration::ZERO };
     let last = records.iter().filter_map(|record| record.last).max();
-    let end = match (window.end, stopped) {
-        (Some(end), Some(stopped)) => Some(end.min(stopped)),
-        (Some(end), None) if records.iter().all(|record| record.last.is_some()) => Some(end),
-        (None, Some(stopped)) => Some(stopped),
-        _ => last,
+    let ended = match circumstances.stopped {
+        Some(stopped) => Some(stopped),
+        None if circumstances.is_spent || window.end.is_none() => last,
+        None => window.end,
     };
+    let end = [window.end, ended].into_iter().flatten().min();
     end.map_or(Duration::ZERO, |end| end.saturating_duration_since(window.begin))
 }
 

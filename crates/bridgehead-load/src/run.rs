@@ -176,6 +176,8 @@ impl Run {
         let circumstances = Circumstances {
             names: desks[0].recipes.iter().map(|recipe| recipe.name.clone()).collect(),
             unsent: desks.iter().map(|desk| desk.pace.unsent(stopped.unwrap_or(now))).sum(),
+            dropped: desks.iter().map(|desk| desk.pace.dropped(stopped.unwrap_or(now))).sum(),
+            is_spent: desks.iter().all(|desk| desk.pace.is_spent()),
             cpu,
             stopped,
         };

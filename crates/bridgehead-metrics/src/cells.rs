@@ -6,11 +6,15 @@
 //! | written by | what |
 //! |---|---|
 //! | the network, in whichever thread turns it | requests, connections, bytes, WebSockets, refusals, waiting |
+//! | the thread that exports spans, and the network's where one finds no room | [`Counter::SpansExported`] to [`Counter::SpansUnsent`] |
 //! | the loop's thread | running requests, the times of queue and handler |
-//! | the health of the loop, in Rust, as `bridgehead.diagnostics` shows it | [`Gauge::LoopLag`] to [`Gauge::BlockedBy`], [`Counter::SlowSteps`], [`Timing::LoopLag`], [`Timing::GilWait`] |
+//! | the health of the loop, in Rust, as `bridgehead.diagnostics` shows it | [`Gauge::LoopLag`] to [`Gauge::BlockedBy`], [`Gauge::BlockedStep`] to [`Gauge::ExecutorHidden`], [`Counter::SlowSteps`], [`Timing::LoopLag`], [`Timing::GilWait`] |
 //! | the worker as a whole | [`Gauge::Condition`], [`Gauge::Process`], [`Gauge::StartedAt`], [`Gauge::Beat`] |
 
-/// What may go up and down, and is gone with its worker. Times are in microseconds unless it is said otherwise.
+/// How many reasons there may be for which clients are refused; their names are the network's.
+pub const REASONS: usize = 64;
+
+/// What may go up and down, and is gone with its worker but for the highest, and how the last one that went was left. Times are in microseconds unless it is said otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Gauge {
@@ -22,7 +26,7 @@ pub enum Gauge {
     StartedAt,
     /// When its loop has given a sign of life last, in milliseconds of the machine's monotonic clock; zero: never yet.
     Beat,
-    /// Requests between their head and the last byte of their answer.
+    /// Requests between their head and the last byte of their answer: the sum of their kinds, when it is read.
     Active,
     /// Requests that are with the application.
     Running,
@@ -60,11 +64,23 @@ pub enum Gauge {
     BlockedFor,
     /// By what, as far as is known; a [`crate::Cause`].
     BlockedBy,
+    /// How many requests may wait for a permit now; zero: none ever does.
+    QueueLimit,
+    /// How many may wait for the loop.
+    InboxLimit,
+    /// The number of the step that holds the loop for too long; zero while none does.
+    BlockedStep,
+    /// Where it is told of: the number of the step that was told of last, and of its record.
+    BlockedAt,
+    /// Whether the default executor is one of which nothing is known: what is said of it means nothing then.
+    ExecutorHidden,
 }
 
 impl Gauge {
     /// How many there may be.
     pub(crate) const ROOM: usize = 64;
+    /// Those that only grow: of several sheets the highest counts, and it is kept when its worker is gone.
+    pub(crate) const HIGHEST: [Self; 2] = [Self::LongestStep, Self::GilWaitLongest];
 }
 
 /// What only grows, and is kept when its worker is gone.
@@ -89,6 +105,28 @@ pub enum Counter {
     LinesDropped,
     /// Steps of the loop that were looked at.
     Steps,
+    /// Spans that a collector has.
+    SpansExported,
+    /// Spans that found as many waiting as may.
+    SpansCrowdedOut,
+    /// Spans whose collector could not be reached.
+    SpansUnreachable,
+    /// Spans that their collector did not want.
+    SpansRefused,
+    /// Spans that their worker ended before.
+    SpansUnsent,
+    /// Connections that were closed since nothing was asked on them for as long as may be.
+    IdleEnds,
+    /// The same, for the shorter time that they have while connections run short.
+    HurriedEnds,
+    /// Connections that have had their time, or all the requests that one may carry.
+    LifetimeEnds,
+    /// Requests that were under way when their worker died, and are in no histogram.
+    RequestsLost,
+    /// Probes of the health path that were told that clients are welcome.
+    ProbesWelcomed,
+    /// Those that were told that they are not.
+    ProbesTurnedAway,
 }
 
 impl Counter {

@@ -10,7 +10,12 @@
 
 mod cause;
 mod cells;
+mod figures;
+mod gate_cells;
+mod gates;
+mod held;
 mod histogram;
+mod longest;
 mod places;
 mod record;
 mod series;
@@ -20,11 +25,14 @@ mod slowest;
 mod system_call;
 
 pub use cause::Cause;
-pub use cells::{Closing, Condition, Counter, Gauge, Timing};
+pub use cells::{Closing, Condition, Counter, Gauge, REASONS, Timing};
+pub use figures::Figures;
+pub use gate_cells::GateCells;
+pub use gates::{GateFigures, GateGauge, GateOutcome};
 pub use histogram::{BOUNDS, Distribution};
 pub use places::BlockingPlace;
-pub use series::{Protocol, Series};
-pub use sheet::{Figures, REASONS, Sheet};
-pub use sheets::{End, Sheets, Snapshot};
+pub use series::{Protocol, Scheme, Series};
+pub use sheet::Sheet;
+pub use sheets::{End, Sheets, Snapshot, Start};
 pub use slowest::SlowRequest;
 pub use system_call::SystemCall;

@@ -53,8 +53,8 @@ impl BlockingPlace {
 pub(crate) struct Places<'a>(pub(crate) &'a [AtomicU64]);
 
 impl Places<'_> {
-    /// It held the loop, besides what is known of it.
-    pub(crate) fn note(&self, seen: &BlockingPlace) {
+    /// It held the loop, besides what is known of it. Gives where it lies.
+    pub(crate) fn note(&self, seen: &BlockingPlace) -> Option<usize> {
         let known = self.read();
         let mut noted = seen.clone();
         let same = known.iter().position(|(_, each)| each.place == record::kept(&seen.place));
@@ -64,14 +64,14 @@ impl Places<'_> {
         let place = match same {
             Some(same) => known.get(same).map(|(at, _)| *at),
             None => (0..MOST).min_by_key(|at| self.slot(*at).number(LAST)),
-        };
-        let Some(place) = place else { return };
+        }?;
         let mut numbers = [0; record::NUMBERS];
         numbers[COUNT] = noted.count;
         numbers[LONGEST] = u64::try_from(noted.longest.as_micros()).unwrap_or(u64::MAX);
         numbers[LAST] = noted.last;
         numbers[CAUSE] = noted.cause.code();
         self.slot(place).write(numbers, [&noted.place, &noted.request]);
+        Some(place)
     }
 
     /// Each with where it lies.
@@ -132,7 +132,9 @@ mod tests {
     fn one_that_is_new_takes_the_place_of_the_one_that_was_seen_least_lately() {
         let words = words();
         let places = Places(&words);
-        (0..MOST as u64).for_each(|at| places.note(&seen(&format!("place {at}"), 300, at + 10)));
+        for at in 0..MOST as u64 {
+            places.note(&seen(&format!("place {at}"), 300, at + 10));
+        }
         places.note(&seen("place 0", 300, 100));
         places.note(&seen("another", 300, 101));
         let read: Vec<_> = places.read().into_iter().map(|(_, each)| each.place).collect();

@@ -1,23 +1,47 @@
-//! Requests by method, status and protocol: each combination that was met has a histogram of its durations.
+//! Requests by method, scheme, status and protocol, and by why the server failed them: each combination that was met has a
+//! histogram of its durations.
 //!
-//! There is room for so many, found by hashing; what finds none is counted in the first place, as requests of which no more
-//! is known.
+//! There is room for so many, found by hashing. What finds none is counted by the class of its status, and by why the server
+//! failed it: an error is never lost among answers.
 //!
 //! Invariant: a place belongs to the combination that came first, for as long as its sheet is somebody's.
 
+#[cfg(not(loom))]
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicU64, Ordering};
+
+use crate::cells::REASONS;
 use crate::histogram::{self, Distribution};
 
 /// How many combinations; a power of two. An API that uses six methods with twenty statuses in two protocols fits.
+#[cfg(not(loom))]
 const MOST: usize = 256;
+/// The first digits that a status may have, and every reason for which the server may fail a request: what comes in none of
+/// the others has room here for sure.
+#[cfg(not(loom))]
+const REST: usize = 10 + REASONS;
+// So few that two want the same place.
+#[cfg(loom)]
+const MOST: usize = 3;
+#[cfg(loom)]
+const REST: usize = 1;
 /// The key and the histogram.
 const EACH: usize = 1 + histogram::WORDS;
-pub(crate) const WORDS: usize = MOST * EACH;
+pub(crate) const WORDS: usize = (MOST + REST) * EACH;
 
 /// Set in every key, so that none is zero.
 const TAKEN: u64 = 1 << 32;
+/// The lowest bits of what a key is made of, above the status.
+const METHOD: u32 = 16;
+const PROTOCOL: u32 = 24;
+const SCHEME: u32 = 28;
+/// One more than the number of the reason; zero: none.
+const REFUSAL: u32 = 40;
+/// A protocol and a scheme of which nothing is known.
+const UNKNOWN: u64 = 15;
 
 /// The methods that are told apart, as OpenTelemetry lists them; the last stands for any other.
 const METHODS: [&str; 11] =
@@ -34,16 +58,52 @@ pub enum Protocol {
     Http2,
 }
 
+/// By what a request came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// In the clear.
+    Http,
+    /// By TLS, to us or to a proxy.
+    Https,
+}
+
 /// What requests have in common that are counted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Series(u64);
 
 impl Series {
+    /// How many kinds of requests there may be at a time, by method and scheme.
+    pub(crate) const KINDS: usize = 2 * METHODS.len();
+
     /// Of a request of this method that was answered so; 499: its client has left.
     #[must_use]
     pub fn new(method: &str, status: u16, protocol: Protocol) -> Self {
         let method = METHODS.iter().position(|known| *known == method).unwrap_or(METHODS.len() - 1);
-        Self(TAKEN | (protocol as u64) << 24 | (method as u64) << 16 | u64::from(status))
+        let key = (protocol as u64) << PROTOCOL | (method as u64) << METHOD | u64::from(status);
+        Self(TAKEN | key).by(Scheme::Http)
+    }
+
+    /// It came by this.
+    #[must_use]
+    pub fn by(self, scheme: Scheme) -> Self {
+        self.with(SCHEME, UNKNOWN, scheme as u64)
+    }
+
+    /// It was answered so.
+    #[must_use]
+    pub fn answered(self, status: u16) -> Self {
+        self.with(0, 0xffff, status.into())
+    }
+
+    /// The server, not the application, has answered it so, for the reason of this number. That is kept of an error of the
+    /// server's alone: who asks in a wrong way has it from the status.
+    #[must_use]
+    pub fn refused(self, reason: usize) -> Self {
+        if self.is_server_error() && reason < REASONS {
+            self.with(REFUSAL, 0xff, reason as u64 + 1)
+        } else {
+            self
+        }
     }
 
     pub(crate) fn key(self) -> u64 {
@@ -54,9 +114,16 @@ impl Series {
         Self(key)
     }
 
-    /// Those for which there was no room.
-    fn overflow() -> Self {
-        Self::new("_OTHER", 0, Protocol::Http11)
+    /// All that is kept of it where there is no room for more: the first digit of its status stands for that.
+    fn rest(self) -> Self {
+        let class = self.class();
+        let rest = Self::new("_OTHER", class, Protocol::Http11);
+        let rest = rest.with(PROTOCOL, UNKNOWN, UNKNOWN).with(SCHEME, UNKNOWN, UNKNOWN);
+        self.refusal().map_or(rest, |reason| rest.refused(reason))
+    }
+
+    fn is_rest(self) -> bool {
+        self.part(PROTOCOL, UNKNOWN) == UNKNOWN
     }
 
     /// How a method is called that may be any.
@@ -68,23 +135,82 @@ impl Series {
     /// The method, `_OTHER` for one that is not told apart.
     #[must_use]
     pub fn method(self) -> &'static str {
-        METHODS.get((self.0 >> 16 & 0xff) as usize).copied().unwrap_or("_OTHER")
+        METHODS.get(self.part(METHOD, 0xff) as usize).copied().unwrap_or("_OTHER")
     }
 
-    /// The status; zero is unknown.
+    /// The status; of one of which no more is known its first digit.
     #[must_use]
     pub fn status(self) -> u16 {
-        (self.0 & 0xffff) as u16
+        self.part(0, 0xffff) as u16
     }
 
-    /// As OpenTelemetry has it.
+    /// For labels: `404`; `4xx` if no more is known.
+    #[must_use]
+    pub fn status_in_words(self) -> String {
+        match self.status() {
+            class @ ..10 => format!("{class}xx"),
+            status => status.to_string(),
+        }
+    }
+
+    /// Whether the server, or its application, has failed.
+    #[must_use]
+    pub fn is_server_error(self) -> bool {
+        self.class() == 5
+    }
+
+    /// The number of the reason for which the server has failed it by itself.
+    #[must_use]
+    pub fn refusal(self) -> Option<usize> {
+        (self.part(REFUSAL, 0xff) as usize).checked_sub(1)
+    }
+
+    /// As OpenTelemetry has it; empty: it is not known.
     #[must_use]
     pub fn version(self) -> &'static str {
-        match self.0 >> 24 & 0xff {
+        match self.part(PROTOCOL, UNKNOWN) {
             0 => "1.0",
             1 => "1.1",
+            UNKNOWN => "",
             _ => "2",
         }
+    }
+
+    /// As OpenTelemetry has it; empty: it is not known.
+    #[must_use]
+    pub fn scheme(self) -> &'static str {
+        match self.part(SCHEME, UNKNOWN) {
+            0 => "http",
+            UNKNOWN => "",
+            _ => "https",
+        }
+    }
+
+    /// Which kind of request it is while it has no answer.
+    pub(crate) fn kind(self) -> usize {
+        let method = self.part(METHOD, 0xff) as usize;
+        (2 * method + usize::from(self.scheme() == "https")).min(Self::KINDS - 1)
+    }
+
+    /// A request of each kind, which has no answer yet.
+    pub(crate) fn kinds() -> impl Iterator<Item = Self> {
+        METHODS.into_iter().flat_map(|method| {
+            [Scheme::Http, Scheme::Https].map(|scheme| Self::new(method, 0, Protocol::Http11).by(scheme))
+        })
+    }
+
+    /// The first digit of a status.
+    fn class(self) -> u16 {
+        let status = self.status();
+        if status < 10 { status } else { status / 100 % 10 }
+    }
+
+    fn part(self, at: u32, mask: u64) -> u64 {
+        self.0 >> at & mask
+    }
+
+    fn with(self, at: u32, mask: u64, part: u64) -> Self {
+        Self(self.0 & !(mask << at) | (part & mask) << at)
     }
 
     /// Where it is looked for first. Methods and statuses are spread, the few protocols beside each other.
@@ -113,14 +239,14 @@ pub(crate) fn read(words: &[AtomicU64]) -> impl Iterator<Item = (Series, Distrib
     })
 }
 
-/// The histogram of a series; that of all others when there is no room for it.
+/// The histogram of a series; that of its class when there is no room for it.
 fn find(words: &[AtomicU64], series: Series) -> &[AtomicU64] {
     let start = series.hash();
-    let others = MOST - 1;
-    (0..others)
-        .find_map(|step| claim(words, 1 + (start + step) % others, series))
-        .or_else(|| claim(words, 0, Series::overflow()))
-        .unwrap_or_default()
+    let own = || (0..MOST).find_map(|step| claim(words, (start + step) % MOST, series));
+    let rest = || (MOST..MOST + REST).find_map(|place| claim(words, place, series.rest()));
+    // What was put together once has one place in every sheet.
+    let found = if series.is_rest() { None } else { own() };
+    found.or_else(rest).unwrap_or_default()
 }
 
 /// The histogram in this place, if it is this series', or nobody's yet.
@@ -133,7 +259,7 @@ fn claim(words: &[AtomicU64], place: usize, series: Series) -> Option<&[AtomicU6
     (known == series.0).then_some(histogram)
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
@@ -146,6 +272,20 @@ mod tests {
         let series = Series::new("PATCH", 404, Protocol::Http2);
         assert_eq!((series.method(), series.status(), series.version()), ("PATCH", 404, "2"));
         assert_eq!(Series::new("BREW", 418, Protocol::Http10).method(), "_OTHER");
+        let failed = series.by(Scheme::Https).answered(503).refused(7);
+        assert_eq!((failed.scheme(), series.scheme()), ("https", "http"));
+        assert_eq!((failed.status(), failed.refusal(), failed.is_server_error()), (503, Some(7), true));
+        assert_eq!(series.refused(7), series, "a client's fault is told by the status");
+        assert_eq!(failed.answered(500).refusal(), Some(7));
+    }
+
+    #[test]
+    fn requests_under_way_are_told_apart_by_method_and_scheme() {
+        let kinds: Vec<_> = Series::kinds().collect();
+        assert!(kinds.iter().enumerate().all(|(at, series)| series.kind() == at));
+        assert_eq!(kinds.len(), Series::KINDS);
+        let put = Series::new("PUT", 499, Protocol::Http2).by(Scheme::Https);
+        assert_eq!((kinds[put.kind()].method(), kinds[put.kind()].scheme()), ("PUT", "https"));
     }
 
     #[test]
@@ -161,13 +301,57 @@ mod tests {
         assert_eq!(seen, [(get, 3), (post, 1)]);
     }
 
-    #[test]
-    fn what_finds_no_room_is_counted_all_the_same() {
+    /// So many others that there is no room for one more.
+    fn full() -> Vec<AtomicU64> {
         let words = words();
-        for status in 0..2 * MOST as u16 {
+        for status in 0..MOST as u16 {
             record(&words, Series::new("GET", 100 + status, Protocol::Http11), Duration::ZERO);
         }
-        let total: u64 = read(&words).map(|(_, seen)| seen.count()).sum();
-        assert_eq!(total, 2 * MOST as u64);
+        words
+    }
+
+    fn counts(words: &[AtomicU64]) -> Vec<(String, Option<usize>, u64)> {
+        let rests = read(words).filter(|(series, _)| series.is_rest());
+        let mut counts: Vec<_> =
+            rests.map(|(series, seen)| (series.status_in_words(), series.refusal(), seen.count())).collect();
+        counts.sort_unstable();
+        counts
+    }
+
+    #[test]
+    fn what_finds_no_room_is_counted_by_the_class_of_its_status_and_by_why_the_server_failed() {
+        let words = full();
+        assert_eq!(counts(&words), []);
+        let series = |status| Series::new("PUT", status, Protocol::Http2).by(Scheme::Https);
+        let met = [series(200), series(500), series(503), series(503).refused(9), series(504).refused(3)];
+        met.iter().for_each(|series| record(&words, *series, Duration::ZERO));
+        let due = [("2xx", None, 1), ("5xx", None, 2), ("5xx", Some(3), 1), ("5xx", Some(9), 1)];
+        assert_eq!(counts(&words), due.map(|(class, why, count)| (class.to_owned(), why, count)));
+        let (rest, _) = read(&words).find(|(series, _)| series.is_rest()).expect("there are some");
+        assert_eq!((rest.method(), rest.version(), rest.scheme()), ("_OTHER", "", ""));
+    }
+
+    #[test]
+    fn what_found_no_room_in_one_sheet_has_one_place_in_the_next() {
+        let (words, others) = (full(), full());
+        record(&words, Series::new("PUT", 500, Protocol::Http2), Duration::ZERO);
+        let next = self::words();
+        for (series, seen) in read(&words).chain(read(&others)) {
+            add(&next, series, &seen);
+        }
+        record(&next, Series::new("PUT", 501, Protocol::Http2), Duration::ZERO);
+        assert_eq!(counts(&next), [("5xx".to_owned(), None, 2)]);
+    }
+
+    #[test]
+    fn every_rest_that_there_may_be_finds_room() {
+        let words = full();
+        for class in 1..10 {
+            record(&words, Series::new("PUT", class * 100, Protocol::Http2), Duration::ZERO);
+        }
+        for reason in 0..REASONS {
+            record(&words, Series::new("PUT", 500, Protocol::Http2).refused(reason), Duration::ZERO);
+        }
+        assert_eq!(counts(&words).iter().map(|each| each.2).sum::<u64>(), 9 + REASONS as u64);
     }
 }

@@ -5,21 +5,20 @@
 //! Invariant: every write is one atomic addition or store, so a process that dies in the middle leaves nothing half done,
 //! and whoever reads may be a moment behind but never wrong. Relaxed order is enough: no two words have to fit together.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::cause::Cause;
-use crate::cells::{Closing, Condition, Counter, Gauge, Timing};
+use crate::cells::{Closing, Counter, Gauge, REASONS, Timing};
+use crate::figures::{self, Figures};
+use crate::gates;
 use crate::histogram::{self, Distribution};
-use crate::places::{self, BlockingPlace, Places};
+use crate::places::{self, Places};
+use crate::record::{self, Slot};
 use crate::series::{self, Series};
 use crate::slowest::{self, SlowRequest, Slowest};
-
-/// How many reasons there may be for which clients are refused; their names are the network's.
-pub const REASONS: usize = 64;
 
 const COUNTERS: usize = Gauge::ROOM;
 const REASON: usize = COUNTERS + Counter::ROOM;
@@ -29,7 +28,10 @@ const SERIES: usize = TIMINGS + Timing::ROOM * histogram::WORDS;
 const CAUSES: usize = SERIES + series::WORDS;
 const SLOWEST: usize = CAUSES + Cause::ROOM;
 const PLACES: usize = SLOWEST + slowest::WORDS;
-const END: usize = PLACES + places::WORDS;
+const GATES: usize = PLACES + places::WORDS;
+const ACTIVE: usize = GATES + gates::WORDS;
+const LONGEST: usize = ACTIVE + Series::KINDS;
+const END: usize = LONGEST + record::WORDS;
 /// Words of a sheet, in whole pages of memory: a sheet that nobody has takes none.
 pub(crate) const WORDS: usize = END.next_multiple_of(512);
 
@@ -47,23 +49,6 @@ enum Words {
     Shared(&'static [AtomicU64]),
     /// This process's own.
     Own(Arc<[AtomicU64]>),
-}
-
-/// What a sheet says at one time.
-#[derive(Clone, Debug, Default)]
-pub struct Figures {
-    gauges: Vec<u64>,
-    counters: Vec<u64>,
-    reasons: Vec<u64>,
-    closes: Vec<u64>,
-    timings: Vec<Distribution>,
-    causes: Vec<u64>,
-    /// Durations of requests.
-    pub requests: BTreeMap<Series, Distribution>,
-    /// The slowest of the last quarter of an hour, in no order.
-    pub slowest: Vec<SlowRequest>,
-    /// What held the loop for too long, in no order.
-    pub places: Vec<BlockingPlace>,
 }
 
 impl Default for Sheet {
@@ -117,6 +102,12 @@ impl Sheet {
         self.word(gauge as usize).map_or(0, |word| word.load(Ordering::Relaxed))
     }
 
+    /// Whether as many requests wait as may, for a permit or for the loop.
+    #[must_use]
+    pub fn is_crowded(&self) -> bool {
+        figures::is_crowded(|gauge| self.gauge(gauge))
+    }
+
     /// So many more.
     pub fn add(&self, counter: Counter, by: u64) {
         self.increase(COUNTERS + counter as usize, by);
@@ -151,6 +142,24 @@ impl Sheet {
         histogram::record(self.words_of(start..start + histogram::WORDS), time);
     }
 
+    /// A request has come.
+    pub fn enter(&self, series: Series) {
+        self.increase(ACTIVE + series.kind(), 1);
+    }
+
+    /// It is here no more.
+    pub fn leave(&self, series: Series) {
+        if let Some(word) = self.word(ACTIVE + series.kind()) {
+            word.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Requests that are here.
+    fn active(&self) -> u64 {
+        let kinds = self.words_of(ACTIVE..LONGEST).iter();
+        kinds.fold(0, |sum, word| sum.wrapping_add(word.load(Ordering::Relaxed)))
+    }
+
     /// A request is over.
     pub fn request(&self, series: Series, time: Duration) {
         series::record(self.words_of(SERIES..CAUSES), series, time);
@@ -178,16 +187,37 @@ impl Sheet {
         self.increase(CAUSES + cause.place(), 1);
     }
 
-    /// And there.
-    pub fn note_place(&self, seen: &BlockingPlace) {
-        Places(self.words_of(PLACES..END)).note(seen);
+    /// Nothing more comes, at this time in milliseconds since 1970. Requests that were under way are lost, and a slow step that
+    /// was counted, and not judged before the end, is laid to what was known of it. One that ran until then has a place, if
+    /// only that of an end.
+    pub(crate) fn settle(&self, now: u64) {
+        self.add(Counter::RequestsLost, self.active());
+        self.note_what_ran(now);
+        let counted = self.count(Counter::SlowSteps);
+        let judged = self.words_of(CAUSES..SLOWEST).iter().map(|word| word.load(Ordering::Relaxed)).sum();
+        if counted > judged {
+            self.blame(Cause::of_code(self.gauge(Gauge::BlockedBy)));
+            self.increase(CAUSES + Cause::Unknown.place(), counted - judged - 1);
+        }
+    }
+
+    pub(crate) fn places(&self) -> Places<'_> {
+        Places(self.words_of(PLACES..GATES))
+    }
+
+    pub(crate) fn gates(&self) -> &[AtomicU64] {
+        self.words_of(GATES..ACTIVE)
+    }
+
+    pub(crate) fn longest(&self) -> Slot<'_> {
+        Slot(self.words_of(LONGEST..END))
     }
 
     fn slowest(&self) -> Slowest<'_> {
         Slowest(self.words_of(SLOWEST..PLACES))
     }
 
-    /// All of it, now.
+    /// All of it, now: a step that runs counts with the time that it has taken.
     #[must_use]
     pub fn read(&self) -> Figures {
         let row = |range| self.words_of(range).iter().map(|word| word.load(Ordering::Relaxed)).collect();
@@ -195,21 +225,28 @@ impl Sheet {
             let start = TIMINGS + each as usize * histogram::WORDS;
             Distribution::read(self.words_of(start..start + histogram::WORDS))
         };
+        let mut gauges: Vec<u64> = row(0..COUNTERS);
+        gauges[Gauge::LongestStep as usize] = self.longest_step();
+        gauges[Gauge::Active as usize] = self.active();
         Figures {
-            gauges: row(0..COUNTERS),
+            gauges,
             counters: row(COUNTERS..REASON),
             reasons: row(REASON..CLOSES),
             closes: row(CLOSES..TIMINGS),
             timings: Timing::ALL.map(timing).into(),
             causes: row(CAUSES..SLOWEST),
+            active: row(ACTIVE..LONGEST),
             requests: series::read(self.words_of(SERIES..CAUSES)).collect(),
             slowest: self.slowest().read(),
-            places: Places(self.words_of(PLACES..END)).read().into_iter().map(|(_, each)| each).collect(),
+            places: self.places_as_they_stand(),
+            longest: self.longest_as_it_stands(),
+            gates: gates::read(self.gates()),
         }
     }
 
-    /// What another sheet has counted besides.
+    /// What another sheet has counted besides, and the highest of both.
     pub(crate) fn take_in(&self, figures: &Figures) {
+        Gauge::HIGHEST.into_iter().for_each(|gauge| self.raise(gauge, figures.gauge(gauge)));
         let rows = [
             (COUNTERS, &figures.counters),
             (REASON, &figures.reasons),
@@ -230,7 +267,11 @@ impl Sheet {
             series::add(self.words_of(SERIES..CAUSES), *series, seen);
         }
         figures.slowest.iter().filter(|each| self.is_slow(each.time)).for_each(|each| self.keep_slow(each));
-        figures.places.iter().for_each(|each| self.note_place(each));
+        for each in &figures.places {
+            self.places().note(each);
+        }
+        figures.longest.keep(self.longest());
+        figures.gates.iter().for_each(|(name, seen)| self.gate(name).place().take_in(seen));
     }
 
     /// It is blank: somebody else's turn.
@@ -260,85 +301,15 @@ impl Sheet {
     }
 }
 
-impl Figures {
-    /// What a gauge says.
-    #[must_use]
-    pub fn gauge(&self, gauge: Gauge) -> u64 {
-        self.gauges.get(gauge as usize).copied().unwrap_or_default()
-    }
-
-    /// How far the worker has come.
-    #[must_use]
-    pub fn condition(&self) -> Condition {
-        self.gauge(Gauge::Condition).into()
-    }
-
-    /// What a counter says.
-    #[must_use]
-    pub fn counter(&self, counter: Counter) -> u64 {
-        self.counters.get(counter as usize).copied().unwrap_or_default()
-    }
-
-    /// How often clients were refused for the reason of this number.
-    #[must_use]
-    pub fn refusals(&self, reason: usize) -> u64 {
-        self.reasons.get(reason).copied().unwrap_or_default()
-    }
-
-    /// How often WebSockets ended so.
-    #[must_use]
-    pub fn closes(&self, closing: Closing) -> u64 {
-        self.closes.get(closing.place()).copied().unwrap_or_default()
-    }
-
-    /// How often the loop was held by this for too long.
-    #[must_use]
-    pub fn blamed(&self, cause: Cause) -> u64 {
-        self.causes.get(cause.place()).copied().unwrap_or_default()
-    }
-
-    /// What a timing has seen.
-    #[must_use]
-    pub fn timing(&self, timing: Timing) -> Distribution {
-        self.timings.get(timing as usize).cloned().unwrap_or_default()
-    }
-
-    /// What another sheet says besides; gauges are added up as well.
-    pub fn add(&mut self, other: &Self) {
-        let rows = [
-            (&mut self.gauges, &other.gauges),
-            (&mut self.counters, &other.counters),
-            (&mut self.reasons, &other.reasons),
-            (&mut self.closes, &other.closes),
-            (&mut self.causes, &other.causes),
-        ];
-        for (own, other) in rows {
-            own.resize(own.len().max(other.len()), 0);
-            own.iter_mut().zip(other).for_each(|(own, other)| *own = own.wrapping_add(*other));
-        }
-        self.timings.resize(Timing::ALL.len(), Distribution::default());
-        self.timings.iter_mut().zip(&other.timings).for_each(|(own, other)| own.add(other));
-        for (series, seen) in &other.requests {
-            self.requests.entry(*series).or_default().add(seen);
-        }
-        self.slowest.extend(other.slowest.iter().cloned());
-        for seen in &other.places {
-            match self.places.iter_mut().find(|each| each.place == seen.place) {
-                Some(known) => known.join(seen),
-                None => self.places.push(seen.clone()),
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::series::Protocol;
+    use crate::series::{Protocol, Scheme};
 
     #[test]
     fn every_list_has_room() {
-        assert!((Gauge::BlockedBy as usize) < Gauge::ROOM && (Counter::Steps as usize) < Counter::ROOM);
+        assert!((Gauge::ExecutorHidden as usize) < Gauge::ROOM);
+        assert!((Counter::ProbesTurnedAway as usize) < Counter::ROOM);
         assert!(Timing::ALL.len() <= Timing::ROOM);
         assert!(Timing::ALL.iter().enumerate().all(|(at, each)| *each as usize == at));
     }
@@ -347,7 +318,7 @@ mod tests {
     fn a_sheet_says_what_was_written_and_nothing_else() {
         let sheet = Sheet::own();
         let series = Series::new("GET", 200, Protocol::Http11);
-        sheet.up(Gauge::Active);
+        sheet.enter(series);
         sheet.add(Counter::BytesIn, 7);
         sheet.refuse(3);
         sheet.refuse(REASONS);
@@ -362,6 +333,41 @@ mod tests {
         assert_eq!((figures.timing(Timing::GilWait).sum, figures.timing(Timing::Queue).count()), (3000, 0));
         assert_eq!(figures.requests[&series].sum, 2000);
         assert_eq!(figures.requests.len(), 1);
+    }
+
+    #[test]
+    fn requests_that_are_here_are_counted_by_method_and_scheme_and_those_that_were_met_stay_with_zero() {
+        let sheet = Sheet::own();
+        let (get, put) =
+            (Series::new("GET", 499, Protocol::Http11), Series::new("PUT", 499, Protocol::Http2));
+        let put = put.by(Scheme::Https);
+        let shown = || {
+            let mut twice = sheet.read();
+            twice.add(&sheet.read());
+            let each = |(series, count): (Series, u64)| (series.method(), series.scheme(), count);
+            (twice.active().map(each).collect::<Vec<_>>(), twice.gauge(Gauge::Active))
+        };
+        assert_eq!(shown(), (vec![("GET", "http", 0)], 0));
+        [get, put, put].iter().for_each(|series| sheet.enter(*series));
+        assert_eq!(shown(), (vec![("GET", "http", 2), ("PUT", "https", 4)], 6));
+        [put, put, get].iter().for_each(|series| sheet.leave(*series));
+        sheet.request(put.answered(200), Duration::ZERO);
+        assert_eq!(shown(), (vec![("GET", "http", 0), ("PUT", "https", 0)], 0));
+    }
+
+    #[test]
+    fn who_has_a_queue_that_is_full_is_crowded_and_who_has_none_is_not() {
+        for (wait, may) in [(Gauge::Waiting, Gauge::QueueLimit), (Gauge::Inbox, Gauge::InboxLimit)] {
+            let sheet = Sheet::own();
+            let is_crowded = |waits, most| {
+                sheet.set(wait, waits);
+                sheet.set(may, most);
+                (sheet.is_crowded(), sheet.read().is_crowded())
+            };
+            assert_eq!(is_crowded(4, 5), (false, false));
+            assert_eq!(is_crowded(5, 5), (true, true));
+            assert_eq!(is_crowded(1, 0), (false, false));
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The slowest requests of the last quarter of an hour: what was asked, what it came to, how long it took, when.
 //!
-//! A quarter of an hour has three spans, each with so many places; the span before the last is overwritten. Who ends a request
-//! reads one word: what a request has to take to be among them.
+//! A quarter of an hour has three spans, each with so many places. There is one more, which is the one that is overwritten: the
+//! current one has only begun. Who ends a request reads one word: what a request has to take to be among them.
 //!
 //! Invariant: a request that is not among the slowest of its span costs that one look.
 
@@ -13,9 +13,9 @@ use crate::series::Series;
 
 /// Seconds of a span.
 const SPAN: u64 = 300;
-const SPANS: usize = 3;
+const SPANS: usize = 4;
 /// Requests that are kept of each.
-const MOST: usize = 8;
+const MOST: usize = 6;
 /// What a request has to take, in microseconds; which span it is.
 const FRONT: usize = 2;
 pub(crate) const WORDS: usize = FRONT + SPANS * MOST * record::WORDS;
@@ -142,14 +142,14 @@ mod tests {
     fn the_slowest_of_a_span_are_kept_and_a_faster_one_is_not() {
         let words = words();
         let slowest = Slowest(&words);
-        for millis in [5, 30, 10, 40, 20, 50, 60, 70] {
+        for millis in [5, 30, 10, 40, 20, 50] {
             assert!(slowest.includes(Duration::from_millis(millis)));
             slowest.keep(&slow(millis, NOW));
         }
         assert!(!slowest.includes(Duration::from_millis(5)));
         slowest.keep(&slow(15, NOW));
         assert!(!slowest.includes(Duration::from_millis(9)));
-        assert_eq!(kept(&slowest), [10, 15, 20, 30, 40, 50, 60, 70]);
+        assert_eq!(kept(&slowest), [10, 15, 20, 30, 40, 50]);
         assert!(slowest.read().contains(&slow(15, NOW)));
     }
 
@@ -163,7 +163,7 @@ mod tests {
         assert!(slowest.includes(Duration::from_millis(2)));
         slowest.keep(&slow(2, NOW + SPAN));
         assert_eq!(kept(&slowest).len(), MOST + 1);
-        slowest.keep(&slow(3, NOW + 3 * SPAN));
+        slowest.keep(&slow(3, NOW + 4 * SPAN));
         assert_eq!(kept(&slowest), [2, 3]);
         slowest.begin_span(NOW + 20 * SPAN);
         assert_eq!(kept(&slowest).len(), 0);
@@ -173,9 +173,22 @@ mod tests {
     fn what_another_sheet_kept_earlier_goes_to_its_own_span_or_is_too_old() {
         let words = words();
         let slowest = Slowest(&words);
-        slowest.keep(&slow(7, NOW + 2 * SPAN));
+        slowest.keep(&slow(7, NOW + 3 * SPAN));
         slowest.keep(&slow(5, NOW));
         slowest.keep(&slow(9, NOW - SPAN));
         assert_eq!(kept(&slowest), [5, 7]);
+    }
+
+    #[test]
+    fn what_was_slow_is_kept_for_a_quarter_of_an_hour_whenever_it_was() {
+        for at in [NOW, NOW + SPAN / 2, NOW + SPAN - 1] {
+            let words = words();
+            let slowest = Slowest(&words);
+            slowest.keep(&slow(7, at));
+            for later in at..at + 900 {
+                slowest.begin_span(later);
+                assert_eq!(kept(&slowest), [7], "{} s later", later - at);
+            }
+        }
     }
 }

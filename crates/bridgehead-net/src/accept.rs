@@ -1,5 +1,5 @@
-//! Takes clients in until the worker drains, then those that already wait, then no more; of a listener that is called
-//! back nobody, from that moment on.
+//! Takes clients in until the worker drains or the listener is shut, then those that already wait, then no more; of a
+//! listener that is called back nobody, from that moment on.
 //!
 //! Not the connections themselves: each is a task of its own and outlives the listener.
 
@@ -10,9 +10,10 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use bridgehead_metrics::Gauge;
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use crate::admission::Admission;
+use crate::admission::{Admission, Capacity, Permit, TurnedAway};
 use crate::app::{App, Report};
 use crate::client;
 use crate::config::Config;
@@ -22,7 +23,6 @@ use crate::handshake;
 use crate::listen::{Door, Listener, Open};
 use crate::loop_life;
 use crate::memory::{self, Memory};
-use crate::meters::During;
 use crate::peer::Peer;
 use crate::preamble;
 use crate::reclaim::Reclaim;
@@ -49,6 +49,8 @@ pub(crate) struct Worker {
     pub(crate) app: Arc<dyn App>,
     pub(crate) watch: Watch,
     pub(crate) executor: Executor,
+    /// What may block is done there.
+    pub(crate) pool: Handle,
     pub(crate) admission: Admission,
     pub(crate) crowd: Crowd,
     pub(crate) memory: Memory,
@@ -56,10 +58,23 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// Somebody may have to wait for a permit, until what is returned is dropped.
-    pub(crate) fn waits(&self) -> Option<During> {
-        let meters = self.config.meters.as_ref().filter(|_| self.config.bounds.admission.permits.is_some());
-        meters.map(|meters| meters.during(Gauge::Waiting))
+    /// To be made within the runtime that drives its sockets.
+    pub(crate) fn new(config: Config, app: Arc<dyn App>, watch: Watch, executor: Executor) -> Self {
+        let admission = config.admission.get_or_init(|| admission(&config)).clone();
+        let crowd = Crowd::new(config.bounds.connections, executor.clone());
+        let memory = Memory::new(memory::ALL);
+        let reclaim = Reclaim::new(config.give_back, executor.clone());
+        let (config, pool) = (Arc::new(config), Handle::current());
+        Self { config, app, watch, executor, pool, admission, crowd, memory, reclaim }
+    }
+
+    /// A permit, as soon as there is one; who waits for it is counted.
+    pub(crate) async fn admit(&self) -> Result<Permit, TurnedAway> {
+        if let Some(permit) = self.admission.try_enter() {
+            return Ok(permit);
+        }
+        let _waits = self.config.meters.as_ref().map(|meters| meters.during(Gauge::Waiting));
+        self.admission.enter(|patience| self.executor.sleep(patience)).await
     }
 }
 
@@ -67,7 +82,10 @@ impl Worker {
 fn admission(config: &Config) -> Admission {
     match config.adapts.clone() {
         Some(sheet) => {
-            let told = move |permits| sheet.set(Gauge::Limit, permits as u64);
+            let told = move |Capacity { permits, queue }: Capacity| {
+                sheet.set(Gauge::Limit, permits as u64);
+                sheet.set(Gauge::QueueLimit, queue as u64);
+            };
             Admission::adapting(config.bounds.admission, Box::new(told))
         }
         None => Admission::new(config.bounds.admission),
@@ -91,13 +109,7 @@ pub fn serve(
     let open = |listener: Listener| Ok(listener.open()?.bears_silence_for(silence));
     let open: Vec<Open> = own.into_iter().map(open).collect::<io::Result<_>>()?;
     let (watch, last) = shutdown::watch(stage);
-    let admission = config.admission.get_or_init(|| admission(&config)).clone();
-    let crowd = Crowd::new(config.bounds.connections, executor.clone());
-    let memory = Memory::new(memory::ALL);
-    let reclaim = Reclaim::new(config.give_back, executor.clone());
-    let config = Arc::new(config);
-    let executor = executor.clone();
-    let worker = Arc::new(Worker { config, app, watch, executor, admission, crowd, memory, reclaim });
+    let worker = Arc::new(Worker::new(config, app, watch, executor.clone()));
     let mut keeper = worker.config.rota.map(Keeper::new);
     for listener in open {
         let turn = keeper.as_mut().map_or_else(Turn::always, |keeper| keeper.turn(None));
@@ -125,6 +137,7 @@ async fn accept(listener: Open, mut turn: Turn, worker: Arc<Worker>) {
             biased;
             () = poll_fn(|cx| listener.poll_recalled(cx)) => return,
             _ = watch.reached(Stage::Draining) => break,
+            () = listener.is_shut() => break,
             accepted = next(&listener, &mut turn, &mut shortage) => accepted,
         };
         shortage.take_in(accepted, &listener).await;
@@ -133,7 +146,7 @@ async fn accept(listener: Open, mut turn: Turn, worker: Arc<Worker>) {
     answer_the_last(&listener, &mut shortage).await;
 }
 
-/// Lets in those who wait, as the worker drains.
+/// Lets in those who wait, at a listener's end.
 pub(crate) async fn answer_the_last(listener: &Open, shortage: &mut Shortage) {
     let mut watch = shortage.worker.watch.clone();
     // What the kernel has already greeted for us would be reset by closing the listener. Tokio has heard of it once

@@ -16,7 +16,8 @@ use crate::access_layout::Layout;
 use crate::app::{AccessRecord, App, Report};
 use crate::client_half::Witness;
 use crate::escape;
-use crate::log_pipe::{LogPipe, Written};
+use crate::log_pipe::Written;
+use crate::outlet::{Outlet, Taker};
 use crate::peer::Peer;
 use crate::request_id::Trace;
 
@@ -30,20 +31,11 @@ pub(crate) const NONE: &str = "-";
 #[derive(Clone, Debug)]
 pub struct AccessLog {
     /// Who takes them.
-    pub sink: Sink,
+    pub outlet: Arc<Outlet>,
     /// What they look like.
     pub layout: Layout,
     /// In front of every path, as applications see it.
     pub root_path: String,
-}
-
-/// Who takes access lines.
-#[derive(Clone, Debug)]
-pub enum Sink {
-    /// A descriptor, by a thread of its own.
-    Pipe(Arc<LogPipe>),
-    /// Whoever answers requests, by [`App::report`].
-    App,
 }
 
 /// What is known of a request, filled in while it is answered.
@@ -85,7 +77,12 @@ struct Seen {
 }
 
 impl Record {
-    pub(crate) fn new(log: &AccessLog, request: &http::request::Parts) -> Box<Self> {
+    /// Of a request, if somebody takes its line.
+    pub(crate) fn begin(log: &AccessLog, request: &http::request::Parts) -> Option<Box<Self>> {
+        log.outlet.is_open().then(|| Self::new(log, request))
+    }
+
+    fn new(log: &AccessLog, request: &http::request::Parts) -> Box<Self> {
         let asked =
             Asked { method: request.method.clone(), target: request.uri.clone(), version: request.version };
         let seen = (!log.layout.is_usual()).then(|| {
@@ -99,9 +96,10 @@ impl Record {
         Box::new(Self { asked: Some(asked), kind: Kind::Http, status: None, bytes_out: 0, seen })
     }
 
-    /// Of a head that was refused before it was a request.
-    pub(crate) fn unread(status: StatusCode) -> Self {
-        Self { asked: None, kind: Kind::Http, status: Some(status), bytes_out: 0, seen: None }
+    /// Of a head that was refused before it was a request, by an answer whose body was so long as far as it has left.
+    pub(crate) fn unread(status: StatusCode, bytes_out: usize) -> Self {
+        let bytes_out = bytes_out as u64;
+        Self { asked: None, kind: Kind::Http, status: Some(status), bytes_out, seen: None }
     }
 
     /// It asks for a WebSocket.
@@ -178,8 +176,9 @@ impl Facts<'_> {
         self.record.seen.as_ref().and_then(|seen| seen.upload.as_ref()).map_or(0, Witness::received)
     }
 
-    pub(crate) fn duration(&self) -> Duration {
-        self.record.seen.as_ref().map_or(Duration::ZERO, |seen| seen.began.elapsed())
+    /// Since the whole head came, if one did.
+    pub(crate) fn duration(&self) -> Option<Duration> {
+        self.record.seen.as_ref().map(|seen| seen.began.elapsed())
     }
 
     pub(crate) fn request_header(&self, index: usize) -> Option<&HeaderValue> {
@@ -202,15 +201,16 @@ impl AccessLog {
     ) -> Written {
         let root_path = peer.prefix().unwrap_or(&self.root_path);
         let facts = Facts { record, root_path, peer, trace, time: SystemTime::now() };
-        match &self.sink {
-            Sink::Pipe(pipe) => pipe.write(|line| {
+        match self.outlet.taker() {
+            Taker::Pipe(pipe) => pipe.write(|line| {
                 self.layout.write(&facts, line);
                 line.push(b'\n');
             }),
-            Sink::App => {
+            Taker::App => {
                 app.report(Report::Access(Box::new(self.report(&facts))));
                 Written::Kept
             }
+            Taker::Nobody => Written::Kept,
         }
     }
 

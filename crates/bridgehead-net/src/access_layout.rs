@@ -267,7 +267,9 @@ impl Field {
             Self::BytesIn => Value::Number(facts.bytes_in().to_string()),
             Self::BytesOut => Value::Number(facts.bytes_out().to_string()),
             Self::Client => made(Some(facts.peer.client.to_string())),
-            Self::Duration => Value::Number(format!("{:.6}", facts.duration().as_secs_f64())),
+            Self::Duration => facts
+                .duration()
+                .map_or(Value::Absent, |duration| Value::Number(format!("{:.6}", duration.as_secs_f64()))),
             Self::Method => text(facts.method()),
             Self::Protocol => made(facts.version().map(|version| format!("HTTP/{version}"))),
             Self::RequestId => text(facts.trace.map(|trace| trace.id())),

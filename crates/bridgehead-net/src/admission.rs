@@ -23,6 +23,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::gradient::Gradient;
+use crate::look::End;
 
 /// Set beside the number of permits that are out while somebody waits: then they change under the lock alone.
 const WAITED_FOR: usize = 1 << (usize::BITS - 1);
@@ -36,6 +37,15 @@ pub struct AdmissionLimits {
     pub queue: usize,
     /// How long each of them may; `None` is without end.
     pub patience: Option<Duration>,
+}
+
+/// How many may run at a time, and how many may wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capacity {
+    /// That have permits.
+    pub permits: usize,
+    /// That wait for one.
+    pub queue: usize,
 }
 
 /// Gives permits. Clones are the same.
@@ -65,6 +75,8 @@ struct Shared {
     limits: AdmissionLimits,
     // Changed where permits come back, on the loop's thread, and read on the network's.
     permits: AtomicUsize,
+    // The same; who is in the queue already stays there when it gets shorter.
+    places: AtomicUsize,
     adapts: Option<Adapts>,
     // Taken on the network's thread and given back on the loop's: an atomic, since both are free of waiters as a rule.
     out: AtomicUsize,
@@ -77,7 +89,7 @@ struct Adapts {
     // Permits come back on the loop's thread, and those who find none come on the network's.
     gradient: Mutex<Gradient>,
     base: Instant,
-    told: Box<dyn Fn(usize) + Send + Sync>,
+    told: Box<dyn Fn(Capacity) + Send + Sync>,
 }
 
 #[derive(Debug, Default)]
@@ -94,12 +106,13 @@ impl Admission {
         Self(limits.permits.map(|permits| Arc::new(Shared::new(limits, permits, None))))
     }
 
-    /// As many as do not make each other slow, found by how long they are kept. `told` hears how many, on any thread.
+    /// As many as do not make each other slow, found by how long they are kept. `told` hears how many, and how many may wait,
+    /// on any thread.
     #[must_use]
-    pub fn adapting(limits: AdmissionLimits, told: Box<dyn Fn(usize) + Send + Sync>) -> Self {
-        let gradient = Gradient::new(Duration::ZERO);
+    pub fn adapting(limits: AdmissionLimits, told: Box<dyn Fn(Capacity) + Send + Sync>) -> Self {
+        let gradient = Gradient::new(Duration::ZERO, limits.patience);
         let permits = gradient.limit();
-        told(permits);
+        told(Capacity { permits, queue: limits.queue });
         let adapts = Adapts { gradient: Mutex::new(gradient), base: Instant::now(), told };
         Self(Some(Arc::new(Shared::new(limits, permits, Some(adapts)))))
     }
@@ -241,7 +254,8 @@ impl Queue {
 impl Shared {
     fn new(limits: AdmissionLimits, permits: usize, adapts: Option<Adapts>) -> Self {
         let permits = AtomicUsize::new(permits.min(WAITED_FOR - 1));
-        Self { limits, permits, adapts, out: AtomicUsize::new(0), queue: Mutex::default() }
+        let places = AtomicUsize::new(limits.queue);
+        Self { limits, permits, places, adapts, out: AtomicUsize::new(0), queue: Mutex::default() }
     }
 
     fn permits(&self) -> usize {
@@ -261,7 +275,8 @@ impl Shared {
     }
 
     fn line_up(&self) -> Result<Lined, TurnedAway> {
-        self.adapt(|gradient, now| gradient.waits(now));
+        self.adapt(Gradient::waits);
+        let most = self.places.load(Ordering::Relaxed);
         let mut queue = self.lock();
         // From here on a permit comes back under this lock.
         let out = self.out.fetch_or(WAITED_FOR, Ordering::Acquire);
@@ -269,7 +284,7 @@ impl Shared {
             self.out.store(out + 1, Ordering::Release);
             return Ok(Lined::Admitted);
         }
-        if queue.waiting.len() >= self.limits.queue {
+        if queue.waiting.len() >= most {
             self.settle(&queue);
             return Err(TurnedAway::Full);
         }
@@ -286,7 +301,7 @@ impl Shared {
         if let (Some(since), Some(adapts)) = (since, &self.adapts) {
             let began = since.saturating_duration_since(adapts.base);
             let running = self.out.load(Ordering::Relaxed) & !WAITED_FOR;
-            self.adapt(|gradient, now| gradient.ended(began, now, running));
+            self.adapt(|gradient, now| gradient.ended(&End { began, now, running }));
         }
     }
 
@@ -295,13 +310,20 @@ impl Shared {
         let Some(adapts) = &self.adapts else { return };
         let mut gradient = adapts.gradient.lock().unwrap_or_else(PoisonError::into_inner);
         news(&mut gradient, adapts.base.elapsed());
-        let permits = gradient.limit();
-        let before = self.permits.swap(permits, Ordering::Relaxed);
-        drop(gradient);
-        if permits != before {
-            (adapts.told)(permits);
+        let room = Capacity {
+            permits: gradient.limit(),
+            queue: gradient.queue().map_or(self.limits.queue, |most| most.min(self.limits.queue)),
+        };
+        let before = Capacity {
+            permits: self.permits.swap(room.permits, Ordering::Relaxed),
+            queue: self.places.swap(room.queue, Ordering::Relaxed),
+        };
+        if room != before {
+            // Under the lock, so that what is told last is how it is.
+            (adapts.told)(room);
         }
-        if permits > before {
+        drop(gradient);
+        if room.permits > before.permits {
             self.hand_out();
         }
     }

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use bridgehead_otel::Collector;
 use http::{HeaderMap, Method, Uri, Version};
 
 use crate::admission::Permit;
@@ -56,6 +57,8 @@ pub enum Report {
         /// Of what.
         reason: String,
     },
+    /// Spans find no collector, or find it again.
+    Collector(Collector),
     /// A request never reached the application.
     Refused {
         /// Whose it was.

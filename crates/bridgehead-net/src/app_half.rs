@@ -207,8 +207,8 @@ impl AppHalf {
             return Room::Gone;
         }
         if !chunk.is_empty() && state.client == Client::Present {
-            state.download.size += chunk.len();
-            state.download.chunks.push_back(chunk);
+            state.download.last = chunk.len();
+            state.download.unsent.push(chunk);
         }
         if more == More::Ends {
             state.download.flow = Flow::Complete;

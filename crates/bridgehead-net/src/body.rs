@@ -12,8 +12,9 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-use crate::client_half::{BrokenOff, ClientHalf};
+use crate::client_half::{Before, BrokenOff, ClientHalf};
 use crate::exchange::After;
+use crate::file_body::FileBody;
 use crate::socket::Socket;
 use crate::turn::Turn;
 
@@ -23,6 +24,8 @@ pub(crate) struct AnswerBody {
     kind: Kind,
     turn: Turn,
     end: BrokenEnd,
+    /// How many bytes had left its connection when it was asked last.
+    written: u64,
 }
 
 /// hyper throws away what it has not written when a body fails: it is given a chance first.
@@ -36,6 +39,7 @@ enum BrokenEnd {
 enum Kind {
     Whole(Bytes),
     Stream(ClientHalf, Framing),
+    File(Box<FileBody>),
     /// Only trailers are left, which are not hyper's to write.
     Trailers,
     Ended,
@@ -58,11 +62,17 @@ impl AnswerBody {
             kind: if body.is_empty() { Kind::Ended } else { Kind::Whole(body) },
             turn,
             end: BrokenEnd::Unsaid,
+            written: 0,
         }
     }
 
     pub(crate) fn stream(half: ClientHalf, framing: Framing, turn: Turn) -> Self {
-        Self { kind: Kind::Stream(half, framing), turn, end: BrokenEnd::Unsaid }
+        Self { kind: Kind::Stream(half, framing), turn, end: BrokenEnd::Unsaid, written: 0 }
+    }
+
+    /// What is read as the client takes it; its head has the length.
+    pub(crate) fn file(file: FileBody, turn: Turn) -> Self {
+        Self { kind: Kind::File(Box::new(file)), turn, end: BrokenEnd::Unsaid, written: 0 }
     }
 
     fn settle(&mut self) {
@@ -106,12 +116,30 @@ impl Body for AnswerBody {
                 this.kind = Kind::Ended;
                 None
             }
+            Kind::File(file) => {
+                if this.turn.is_held_up(cx) {
+                    return Poll::Pending;
+                }
+                let polled = ready!(file.poll_piece(cx));
+                if polled.is_err() && this.end == BrokenEnd::Unsaid {
+                    this.end = BrokenEnd::WrittenOut;
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                if file.left() == 0 {
+                    this.kind = Kind::Ended;
+                }
+                Some(polled.map(Frame::data))
+            }
             Kind::Stream(half, framing) => {
                 // hyper would keep as much again for a client that has not taken the last.
                 if this.turn.is_held_up(cx) {
                     ready!(half.poll_broken(cx));
                 }
-                let polled = ready!(half.poll_frame(cx));
+                let written = this.turn.socket().written();
+                let before = if written == this.written { Before::IsKept } else { Before::HasLeft };
+                let polled = ready!(half.poll_frame(cx, before));
+                this.written = written;
                 if matches!(polled, Some(Err(_))) && this.end == BrokenEnd::Unsaid {
                     this.end = BrokenEnd::WrittenOut;
                     cx.waker().wake_by_ref();
@@ -152,6 +180,7 @@ impl Body for AnswerBody {
         match &self.kind {
             Kind::Whole(body) => SizeHint::with_exact(body.len() as u64),
             Kind::Ended => SizeHint::with_exact(0),
+            Kind::File(file) => SizeHint::with_exact(file.left()),
             Kind::Stream(..) | Kind::Trailers => SizeHint::default(),
         }
     }

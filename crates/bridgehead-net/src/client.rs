@@ -14,9 +14,10 @@ use crate::http2;
 use crate::inspected::Io;
 use crate::line::Line;
 use crate::peer::Peer;
+use crate::session_end::Opened;
 use crate::socket::Socket;
 use crate::told::Told;
-use crate::websocket_session::{self, Opened};
+use crate::websocket_session;
 
 /// What becomes of a connection when HTTP is through with it.
 pub(crate) enum Left {

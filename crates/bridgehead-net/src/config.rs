@@ -12,6 +12,7 @@ use http::{HeaderName, HeaderValue};
 
 use crate::access::AccessLog;
 use crate::admission::{Admission, AdmissionLimits};
+use crate::compression::Compression;
 use crate::forwarded::Forwarding;
 use crate::health_path::HealthPath;
 use crate::meters::Meters;
@@ -20,6 +21,7 @@ use crate::proxies::Proxies;
 use crate::reason::Reasons;
 use crate::request_id::RequestIds;
 use crate::rota::Rota;
+use crate::static_files::StaticFiles;
 use crate::tally::Tally;
 
 /// Settings of one worker's network side.
@@ -31,6 +33,8 @@ pub struct Config {
     pub bounds: Limits,
     /// Whether a client may begin in HTTP/2.
     pub http2: Http2,
+    /// Whether early hints are offered to clients of HTTP/1.1.
+    pub http1_early_hints: bool,
     /// Whether answers carry the time they were made.
     pub date_header: bool,
     /// Sent with each answer that does not carry the same name already.
@@ -53,6 +57,10 @@ pub struct Config {
     pub tracer: Option<Arc<Tracer>>,
     /// Where clients are told whether they are welcome, if anywhere.
     pub health: Option<HealthPath>,
+    /// What files answer, if anything.
+    pub files: Option<StaticFiles>,
+    /// How the application's answers are compressed, if they are.
+    pub compression: Option<Compression>,
     /// Whether it hears of connections.
     pub connections: Connections,
     /// Whose word is taken for who a client is, if anybody's.

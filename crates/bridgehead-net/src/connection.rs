@@ -9,7 +9,7 @@
 //! | `Head` | the rest of a head; its time: 408; a head that is refused |
 //! | `Busy` | the answer's end; a broken socket; a client that reads too slowly |
 //! | `Encore` | the application's last word on an answer that is already written in full |
-//! | `Idle` | the next request; the keep-alive time, for most of which it sleeps (`dormant`); draining, at once |
+//! | `Idle` | the next request; the keep-alive time, for most of which it sleeps (`dormant`); draining, after a moment |
 //! | `Rest` | the end of a body that nobody reads, which is thrown away; draining, at once |
 //! | `Closing` | the connection's end |
 //!
@@ -34,16 +34,23 @@ use crate::exchange::After;
 use crate::executor::Executor;
 use crate::http1;
 use crate::inspected::Io;
-use crate::inspector::Standing;
+use crate::inspector::{Spoken, Standing};
 use crate::line::{Line, Lookout, Phase};
 use crate::refusal::Refusal;
 use crate::service;
 use crate::shutdown::{Drain, Stage};
+use crate::socket::Sight;
 use crate::tally::Hardship;
 use crate::timers::{Sleep, poll_deadline};
 
+/// Whoever leaves in the middle of a body that nobody reads is missed after this at the latest.
+const BETWEEN_LOOKS: Duration = Duration::from_secs(1);
+
 /// A client that was let in while the worker drains has its request on its way; nobody else is waited for.
 pub(crate) const FRESH_GRACE: Duration = Duration::from_millis(250);
+
+/// A client that has asked a moment ago, and not for long enough to sleep, may be asking again.
+const IDLE_GRACE: Duration = Duration::from_millis(100);
 
 /// What ended the wait for all that may come.
 enum Event {
@@ -63,6 +70,8 @@ enum Event {
     Unread,
     /// An answer asked for the connection to be closed.
     Closing,
+    /// Nothing has come for as long as may be.
+    Idle,
     /// Nothing has come for a while.
     Asleep(Instant),
     /// The connection has had its time, between two requests.
@@ -116,11 +125,22 @@ async fn serve_awake(line: &Arc<Line>, worker: &Arc<Worker>) -> Part {
                 if let Some(opened) = line.successor.take() {
                     return Part::Left(Left::HandedOver(opened, http.into_parts().read_buf));
                 }
+                // hyper leaves at once who asked for an upgrade and is read no further, with a part of its answer yet to be
+                // written. Polled again it writes that, and says once more that it is through.
+                if ended.is_ok() && line.socket.is_held_up() {
+                    continue;
+                }
                 line.record_refusal(ended);
                 return Part::Left(Left::Ended);
             }
-            Event::Refused(Refusal::Preface) if line.config.http2 != Http2::Off => {
+            Event::Refused(Refusal::Preface) if line.speaks_http2() => {
                 return Part::Left(Left::Http2(line.inspector.preface()));
+            }
+            // A client that has agreed on HTTP/2, and not begun it in time, understands no answer.
+            Event::Refused(refusal) if line.inspector.spoken() == Spoken::Http2 => {
+                worker.config.tally.refused(refusal);
+                line.tell_refusal(&line.peer, || refusal.text().to_owned(), None);
+                return Part::Left(Left::Ended);
             }
             Event::Refused(refusal) => {
                 line.refuse(refusal, executor).await;
@@ -133,13 +153,18 @@ async fn serve_awake(line: &Arc<Line>, worker: &Arc<Worker>) -> Part {
             }
             Event::Stage(_) => {
                 drain = Drain::Asked;
+                line.last_call.store(true, Ordering::Relaxed);
                 line.draining.store(true, Ordering::Relaxed);
             }
             Event::Over | Event::Unread => return Part::Left(Left::Ended),
             Event::Asleep(since) => return Part::Asleep(since),
-            Event::Outlived => line.last_call.store(true, Ordering::Relaxed),
+            Event::Outlived => line.outlive(),
+            Event::Idle => {
+                line.was_idle();
+                return Part::Left(Left::Ended);
+            }
             Event::Silence => {
-                worker.config.tally.met(Hardship::Silence);
+                line.cut_off(Hardship::Silence);
                 return Part::Left(Left::Ended);
             }
             // Half a head is no request: hyper would wait for the rest of it. So it would for a first request, if it got
@@ -160,11 +185,11 @@ async fn serve_awake(line: &Arc<Line>, worker: &Arc<Worker>) -> Part {
 }
 
 impl Line {
-    fn poll_event(&self, timer: Pin<&mut Sleep>, asked: bool, cx: &mut Context<'_>) -> Poll<Event> {
+    fn poll_event(&self, mut timer: Pin<&mut Sleep>, asked: bool, cx: &mut Context<'_>) -> Poll<Event> {
         let mut phase = self.phase();
         match &mut *phase {
             Phase::Busy(lookout) => {
-                let polled = self.poll_client(lookout, cx);
+                let polled = self.poll_client(lookout, timer.as_mut(), cx);
                 drop(phase);
                 if polled.is_ready() { polled } else { self.poll_stall(timer, cx) }
             }
@@ -256,7 +281,7 @@ impl Line {
                 (Some(until), Event::Outlived)
             }
             _ if asleep < closed => (Some(asleep), Event::Asleep(since)),
-            _ => (Some(closed), Event::Over),
+            _ => (Some(closed), Event::Idle),
         }
     }
 
@@ -268,28 +293,70 @@ impl Line {
                 break;
             }
         }
-        self.config.tally.met(Hardship::SlowReader);
+        self.cut_off(Hardship::SlowReader);
         self.socket.close_will_reset();
         Poll::Ready(Event::Over)
     }
 
-    /// Looks after the client while its answer is made, once the request has been read.
-    fn poll_client(&self, lookout: &mut Lookout, cx: &mut Context<'_>) -> Poll<Event> {
-        if let Lookout::Witness(witness) = lookout
-            && witness.is_read()
-        {
-            match ready!(self.socket.poll_departure(cx)) {
-                Departure::Broken => return Poll::Ready(Event::Over),
-                Departure::HalfClosed => {
-                    witness.half_closed();
-                    *lookout = Lookout::Breach(Breach::of(Arc::clone(&self.socket)));
-                }
+    /// Looks after the client while its answer is made, whether its request has been read or not.
+    fn poll_client(
+        &self,
+        lookout: &mut Lookout,
+        timer: Pin<&mut Sleep>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Event> {
+        match lookout {
+            Lookout::Witness(witness) if !witness.is_read() => {
+                *lookout = Lookout::Unread(witness.clone(), Instant::now() + BETWEEN_LOOKS);
             }
+            Lookout::Unread(witness, _) if witness.is_read() => *lookout = Lookout::Witness(witness.clone()),
+            _ => {}
+        }
+        let departure = match lookout {
+            Lookout::Witness(_) => self.socket.poll_departure(cx),
+            Lookout::Unread(_, next) => self.poll_departure_now_and_then(next, timer, cx),
+            _ => Poll::Pending,
+        };
+        match (departure, &mut *lookout) {
+            (Poll::Ready(Departure::Broken), _) => return Poll::Ready(Event::Over),
+            (Poll::Ready(Departure::HalfClosed), Lookout::Witness(witness) | Lookout::Unread(witness, _)) => {
+                *lookout = Lookout::Tail(witness.clone(), Breach::of(Arc::clone(&self.socket)));
+            }
+            _ => {}
+        }
+        if let Lookout::Tail(witness, _) = lookout
+            && (witness.is_read() || self.is_cut_off(cx))
+        {
+            witness.half_closed();
+            *lookout = Lookout::Breach(Breach::of(Arc::clone(&self.socket)));
         }
         match lookout {
-            Lookout::Breach(breach) => breach.poll(cx).map(|()| Event::Over),
-            Lookout::Nobody | Lookout::Witness(_) => Poll::Pending,
+            Lookout::Tail(_, breach) | Lookout::Breach(breach) => breach.poll(cx).map(|()| Event::Over),
+            Lookout::Nobody | Lookout::Witness(_) | Lookout::Unread(..) => Poll::Pending,
         }
+    }
+
+    /// Looks past a body that nobody reads. Not at each piece that comes of one that is read: that would cost more than
+    /// the piece.
+    fn poll_departure_now_and_then(
+        &self,
+        next: &mut Instant,
+        mut timer: Pin<&mut Sleep>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Departure> {
+        loop {
+            ready!(poll_deadline(timer.as_mut(), Some(*next), cx));
+            *next = Instant::now() + BETWEEN_LOOKS;
+            if let Poll::Ready(departure) = self.socket.poll_departure(cx) {
+                return Poll::Ready(departure);
+            }
+        }
+    }
+
+    /// Whether a client that sends no more has left a body without its end, of which hyper has all there is.
+    fn is_cut_off(&self, cx: &mut Context<'_>) -> bool {
+        self.inspector.standing() == Standing::InBody
+            && matches!(self.socket.poll_sight(cx), Poll::Ready(Sight::Closed))
     }
 
     /// Whether there is more of what a client has sent that sends no more.
@@ -297,13 +364,23 @@ impl Line {
         self.has_more() || self.socket.has_unread()
     }
 
-    /// Idle connections are ready once their last bytes had a chance to be read, fresh ones after a grace.
+    /// Who may be asking has a moment, and what has come by its end is read: closed then, a connection would take it
+    /// back unanswered.
     async fn ready_to_drain(&self, executor: &Executor) {
-        if self.is_fresh() {
-            let mut grace = pin!(executor.sleep(FRESH_GRACE));
-            poll_fn(|cx| if self.is_fresh() { grace.as_mut().poll(cx) } else { Poll::Ready(()) }).await;
-        } else {
+        let time = if self.is_fresh() { FRESH_GRACE } else { IDLE_GRACE };
+        let mut grace = pin!(executor.sleep(time));
+        poll_fn(|cx| if self.awaits_request() { grace.as_mut().poll(cx) } else { Poll::Ready(()) }).await;
+        while self.idle_since().is_some() && self.socket.has_unread() {
             driver_turn(executor).await;
         }
+    }
+
+    /// With this client: where there was a handshake, only if it was agreed on there.
+    fn speaks_http2(&self) -> bool {
+        self.config.http2 != Http2::Off && self.inspector.spoken() != Spoken::Http1
+    }
+
+    fn awaits_request(&self) -> bool {
+        self.is_fresh() || self.idle_since().is_some()
     }
 }

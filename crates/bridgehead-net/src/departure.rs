@@ -6,16 +6,13 @@
 
 use std::fmt;
 use std::io;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::{Context, Poll, Waker, ready};
-
-use socket2::SockRef;
-use tokio::io::Interest;
+use std::task::{Context, Poll, ready};
 
 use crate::session::Wire;
-use crate::socket::{Layer, Sight, Socket, either, locked, peek};
+use crate::socket::{Layer, Sight, Socket, locked};
 
 /// How a client left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,8 +29,7 @@ pub(crate) struct Breach(Pin<Box<dyn Future<Output = ()> + Send>>);
 impl Breach {
     pub(crate) fn of(socket: Arc<Socket>) -> Self {
         Self(Box::pin(async move {
-            // An error of the looking itself is one of the connection's, too.
-            let _ = either!(socket, stream => stream.ready(Interest::ERROR).await);
+            socket.stream.broken().await;
         }))
     }
 
@@ -63,7 +59,7 @@ impl Socket {
                 Sight::Broken => return Poll::Ready(Departure::Broken),
                 Sight::Closed => return Poll::Ready(self.departure()),
                 Sight::Bytes if self.is_broken() => return Poll::Ready(Departure::Broken),
-                Sight::Bytes if self.is_read_closed() => return Poll::Ready(Departure::HalfClosed),
+                Sight::Bytes if self.stream.is_read_closed() => return Poll::Ready(Departure::HalfClosed),
                 Sight::Bytes => {
                     self.was_drained();
                     self.looked_past.store(true, Ordering::Relaxed);
@@ -79,18 +75,11 @@ impl Socket {
 
     /// Whether something waits in the stream now.
     pub(crate) fn has_unread(&self) -> bool {
-        either!(self, stream => peek(&SockRef::from(stream))).is_ok_and(|count| count > 0)
+        self.stream.peek().is_ok_and(|count| count > 0)
     }
 
     /// Whether nothing can be written any more, which is asked by writing nothing.
     fn is_broken(&self) -> bool {
-        let asked = either!(self, stream => SockRef::from(stream).send_with_flags(&[], libc::MSG_NOSIGNAL));
-        asked.is_err_and(|error| error.kind() != io::ErrorKind::WouldBlock)
-    }
-
-    fn is_read_closed(&self) -> bool {
-        let mut cx = Context::from_waker(Waker::noop());
-        let ready = either!(self, stream => pin!(stream.ready(Interest::READABLE)).poll(&mut cx));
-        matches!(ready, Poll::Ready(Ok(ready)) if ready.is_read_closed())
+        self.stream.write_nothing().is_err_and(|error| error.kind() != io::ErrorKind::WouldBlock)
     }
 }

@@ -42,7 +42,10 @@ pub(crate) async fn sleep(line: &Line, since: Instant, worker: &Worker) -> Optio
             }
         }
         // It moves when connections run short.
-        () = poll_fn(|cx| poll_deadline(timer.as_mut(), Some(line.idles_until(since)), cx)) => Some(Left::Ended),
+        () = poll_fn(|cx| poll_deadline(timer.as_mut(), Some(line.idles_until(since)), cx)) => {
+            line.was_idle();
+            Some(Left::Ended)
+        }
     }
 }
 

@@ -15,12 +15,11 @@
 //! application half dropped early is an answer that breaks off.
 
 use std::collections::VecDeque;
-use std::collections::vec_deque::Drain;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use bridgehead_asgi::{Acceptance, More, ResponseParts};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::HeaderMap;
 
 use crate::app::{App, Token};
@@ -29,16 +28,17 @@ use crate::client_half::{ClientHalf, Witness};
 use crate::overseer::Oversight;
 use crate::piece::Piece;
 use crate::refusal::Refusal;
+use crate::unsent::Unsent;
 use crate::upload::{Begin, Uploader};
 
-/// Bytes waiting in one direction above which the sender has to wait; Kestrel's and asyncio's figure too.
+/// Bytes in one direction beyond which nothing waits, unless it is one piece; Kestrel's and asyncio's figure too.
 pub(crate) const HIGH_WATER: usize = 64 * 1024;
 
 /// A sender that had to wait goes on below this, so that it is not woken for every chunk.
 pub(crate) const LOW_WATER: usize = HIGH_WATER / 4;
 
 /// A chunk of an answer this large leaves alone: copying it would cost more than a write.
-const JOINED: usize = HIGH_WATER / 4;
+pub(crate) const JOINED: usize = HIGH_WATER / 4;
 
 /// Chunks waiting in one direction above which the sender has to wait, however small they are.
 pub const CHUNKS: usize = 256;
@@ -141,14 +141,15 @@ pub(crate) struct Upload {
 #[derive(Debug)]
 pub(crate) struct Download {
     pub(crate) answer: Option<Answer>,
-    /// Links that go before it; `None` in HTTP/1, where they cannot.
+    /// Links that go before it; `None` where they are not offered.
     pub(crate) hints: Option<Vec<HeaderMap>>,
     /// Whether the answer was taken, so that its head has left.
     pub(crate) begun: bool,
-    pub(crate) chunks: VecDeque<Bytes>,
-    pub(crate) size: usize,
-    /// Whether whoever writes has taken a piece, and has not come for another: its client is slow.
-    pub(crate) laden: bool,
+    pub(crate) unsent: Unsent,
+    /// Bytes of the last piece, which the next is taken to be like.
+    pub(crate) last: usize,
+    /// Bytes that whoever writes has taken, and that have not left as far as is known.
+    pub(crate) laden: usize,
     pub(crate) flow: Flow,
     /// What follows the last chunk.
     pub(crate) trailers: Option<HeaderMap>,
@@ -182,9 +183,9 @@ pub(crate) fn open(app: Arc<dyn App>, body: Flow) -> (ClientHalf, Uploader, AppH
                 answer: None,
                 hints: None,
                 begun: false,
-                chunks: VecDeque::new(),
-                size: 0,
-                laden: false,
+                unsent: Unsent::default(),
+                last: 0,
+                laden: 0,
                 flow: Flow::Open,
                 trailers: None,
                 after: After::KeepAlive,
@@ -196,7 +197,7 @@ pub(crate) fn open(app: Arc<dyn App>, body: Flow) -> (ClientHalf, Uploader, AppH
         }),
     });
     let uploader = Uploader(Arc::clone(&shared));
-    (ClientHalf(Arc::clone(&shared)), uploader, AppHalf(Arc::clone(&shared)), Witness(shared))
+    (ClientHalf::of(Arc::clone(&shared)), uploader, AppHalf(Arc::clone(&shared)), Witness(shared))
 }
 
 impl Shared {
@@ -207,11 +208,21 @@ impl Shared {
 
     /// Nobody reads any more, and nothing more comes.
     pub(crate) fn client_left(&self) {
-        let mut state = self.lock();
+        self.leave(self.lock());
+    }
+
+    /// The same of one who had not been served: whoever has been leaves with what comes behind its answer.
+    pub(crate) fn client_left_unserved(&self) {
+        let state = self.lock();
+        if state.client != Client::Served {
+            self.leave(state);
+        }
+    }
+
+    fn leave(&self, mut state: MutexGuard<'_, State>) {
         state.client = if state.client == Client::Served { Client::Sated } else { Client::Gone };
         let cancelled = state.cancel_with_client();
-        state.download.chunks.clear();
-        state.download.size = 0;
+        state.download.unsent.clear();
         state.upload.chunks.clear();
         let (parked, room, uploader) =
             (state.unpark(), std::mem::take(&mut state.download.room), state.upload.uploader.take());
@@ -247,7 +258,7 @@ impl Outbox for Shared {
     /// What was started and written so far.
     fn push_out(&self) {
         let mut state = self.lock();
-        let ready = state.download.answer.is_some() || !state.download.chunks.is_empty();
+        let ready = state.download.answer.is_some() || !state.download.unsent.is_empty();
         let waker = if ready { state.download.client.take() } else { None };
         drop(state);
         self.wake_if(waker);
@@ -301,13 +312,6 @@ impl Upload {
     }
 }
 
-/// Many small chunks as one piece: whoever takes them pays once.
-fn join(chunks: Drain<'_, Bytes>) -> Bytes {
-    let mut joined = BytesMut::with_capacity(HIGH_WATER);
-    chunks.for_each(|chunk| joined.extend_from_slice(&chunk));
-    joined.freeze()
-}
-
 impl State {
     pub(crate) fn receive(&mut self, token: Token) -> (Reception, Option<Waker>) {
         if matches!(self.upload.flow, Flow::Broken | Flow::Refused(_)) || self.is_gone() {
@@ -328,15 +332,20 @@ impl State {
         self.download.flow != Flow::Open && self.upload.is_too_much_to_skip()
     }
 
+    /// For one more piece like the last, beside what waits and what the client has not taken. Where nothing does, there
+    /// is room for any.
     pub(crate) fn room(&self) -> Room {
-        let most = if self.download.laden { 1 } else { HIGH_WATER };
-        if self.download.size < most && self.download.chunks.len() < CHUNKS { Room::Free } else { Room::Full }
+        let Download { last, laden, ref unsent, .. } = self.download;
+        let size = unsent.bytes();
+        // Whoever has to wait keeps what it has just sent, beside the copy that is here.
+        let fits = size + laden == 0 || size + laden + 2 * last <= HIGH_WATER;
+        if fits && unsent.pieces() < CHUNKS { Room::Free } else { Room::Full }
     }
 
     /// Whether who had to wait may go on.
     pub(crate) fn has_room_again(&self) -> bool {
         let download = &self.download;
-        !download.laden && download.size <= LOW_WATER && download.chunks.len() <= CHUNKS / 4
+        download.laden + download.unsent.bytes() <= LOW_WATER && download.unsent.pieces() <= CHUNKS / 4
     }
 
     /// The client is told that its body is refused, unless an answer has begun: then the application hears of it alone.
@@ -362,19 +371,5 @@ impl State {
         self.download.flow = Flow::Broken;
         wakers.extend(self.download.client.take());
         wakers
-    }
-}
-
-impl State {
-    /// Small chunks leave together; a large one is not copied.
-    pub(crate) fn take_ready(&mut self) -> Bytes {
-        let small = self.download.chunks.iter().take_while(|chunk| chunk.len() < JOINED).count();
-        let chunk = if small > 1 {
-            join(self.download.chunks.drain(..small))
-        } else {
-            self.download.chunks.pop_front().unwrap_or_default()
-        };
-        self.download.size -= chunk.len();
-        chunk
     }
 }

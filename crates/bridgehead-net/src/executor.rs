@@ -15,21 +15,23 @@ use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
+use crate::http_date;
+use crate::summons::Summons;
 use crate::timers::{Sleep, Timers};
 
 /// Polls of tasks before somebody else has its turn, for each of the two queues.
-pub const POLLS: u32 = 32;
+const POLLS: u32 = 32;
 
 /// How long tasks are polled before somebody else has its turn.
-const SHARE: Duration = Duration::from_millis(1);
+const TIME: Duration = Duration::from_millis(1);
 
-/// After so many polls the clock is looked at, which takes as long as the cheapest of them.
-const LOOKED_AT: u32 = 4;
+/// So many tasks are taken out of the queues at once. After them the clock is looked at, which takes as long as the
+/// cheapest of them.
+const LOOKED_AT: usize = 4;
 
 /// The tasks of one worker's network. Clones are the same.
 #[derive(Clone, Debug, Default)]
@@ -69,10 +71,19 @@ enum Who {
     Application,
 }
 
-/// How many tasks a round may still take out of each queue.
-struct Portion {
+/// What is left for tasks until somebody else has its turn: so many of each queue, and the time for them.
+#[derive(Debug)]
+pub struct Share {
     ready: u32,
     answered: u32,
+    // The clock is not looked at before there is a task.
+    until: Option<Instant>,
+}
+
+impl Default for Share {
+    fn default() -> Self {
+        Self::of(POLLS)
+    }
 }
 
 type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -80,8 +91,7 @@ type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 struct Task {
     // Polled by one thread at a time, though which one may change.
     work: Mutex<Option<Work>>,
-    // Set by whoever wakes the task, cleared by whoever polls it.
-    queued: AtomicBool,
+    summons: Summons,
     executor: Weak<Shared>,
 }
 
@@ -94,33 +104,53 @@ pub enum Round {
     Cut,
 }
 
+impl Share {
+    fn of(polls: u32) -> Self {
+        Self { ready: polls, answered: polls, until: None }
+    }
+}
+
 impl Executor {
     /// Adds a task; it is ready.
     pub fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         let task = Task {
             work: Mutex::new(Some(Box::pin(work))),
-            queued: AtomicBool::new(true),
+            summons: Summons::called(),
             executor: Arc::downgrade(&self.0),
         };
         self.0.push(Arc::new(task));
     }
 
-    /// Polls at most `polls` tasks of each queue, and no more than `LOOKED_AT` once a millisecond is over.
+    /// Polls tasks as far as their share allows, and no more than `LOOKED_AT` once its time is over.
     #[must_use]
-    pub fn run(&self, polls: u32) -> Round {
-        let mut portion = Portion { ready: polls, answered: polls };
-        let Some(mut task) = self.0.next(&mut portion) else { return Round::Idle };
-        let until = Instant::now() + SHARE;
-        for polled in 1.. {
-            task.poll();
-            if polled % LOOKED_AT == 0 && Instant::now() >= until {
+    pub fn run(&self, share: &mut Share) -> Round {
+        let mut tasks = self.0.next(share);
+        if tasks[0].is_none() {
+            // What is left of the share may be for the other queue.
+            return if share.until.is_none() { Round::Idle } else { self.round() };
+        }
+        let now = Instant::now();
+        http_date::look(now);
+        let until = *share.until.get_or_insert(now + TIME);
+        loop {
+            let mut polled = 0;
+            for task in tasks.into_iter().flatten() {
+                task.poll();
+                polled += 1;
+            }
+            if polled == LOOKED_AT && Instant::now() >= until {
+                (share.ready, share.answered) = (0, 0);
                 break;
             }
-            match self.0.next(&mut portion) {
-                Some(next) => task = next,
-                None => break,
+            tasks = self.0.next(share);
+            if tasks[0].is_none() {
+                break;
             }
         }
+        self.round()
+    }
+
+    fn round(&self) -> Round {
         if self.is_ready() { Round::Cut } else { Round::Idle }
     }
 
@@ -182,7 +212,7 @@ impl Executor {
         poll_fn(|cx| {
             // Tokio has asked its driver since the last time, but for the first, when nobody sleeps yet.
             self.fire();
-            let round = self.run(POLLS);
+            let round = self.run(&mut Share::default());
             if end.as_mut().poll(cx).is_ready() {
                 return Poll::Ready(());
             }
@@ -225,16 +255,10 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn next(&self, portion: &mut Portion) -> Option<Arc<Task>> {
+    /// Those whose turn it is, in their order.
+    fn next(&self, share: &mut Share) -> [Option<Arc<Task>>; LOOKED_AT] {
         let mut queue = self.lock();
-        if portion.answered > 0
-            && let Some(task) = queue.answered.pop_front()
-        {
-            portion.answered -= 1;
-            return Some(task);
-        }
-        portion.ready = portion.ready.checked_sub(1)?;
-        queue.ready.pop_front()
+        std::array::from_fn(|_| queue.next(share))
     }
 
     fn give_to(&self, who: Who) {
@@ -260,6 +284,17 @@ impl Shared {
 }
 
 impl Queue {
+    fn next(&mut self, share: &mut Share) -> Option<Arc<Task>> {
+        if share.answered > 0
+            && let Some(task) = self.answered.pop_front()
+        {
+            share.answered -= 1;
+            return Some(task);
+        }
+        share.ready = share.ready.checked_sub(1)?;
+        self.ready.pop_front()
+    }
+
     fn is_filled(&self) -> bool {
         !self.ready.is_empty() || !self.answered.is_empty()
     }
@@ -292,7 +327,7 @@ impl Alarm {
 
 impl Task {
     fn poll(self: Arc<Self>) {
-        self.queued.store(false, Ordering::Release);
+        self.summons.answer();
         let waker = Waker::from(Arc::clone(&self));
         let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(running) = work.as_mut() else { return };
@@ -309,7 +344,7 @@ impl Task {
 
 impl Wake for Task {
     fn wake(self: Arc<Self>) {
-        if !self.queued.swap(true, Ordering::AcqRel)
+        if self.summons.call()
             && let Some(executor) = self.executor.upgrade()
         {
             executor.push(self);
@@ -317,7 +352,7 @@ impl Wake for Task {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        if !self.queued.swap(true, Ordering::AcqRel)
+        if self.summons.call()
             && let Some(executor) = self.executor.upgrade()
         {
             executor.push(Arc::clone(self));
@@ -327,14 +362,14 @@ impl Wake for Task {
 
 impl std::fmt::Debug for Task {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Task").field("queued", &self.queued).finish_non_exhaustive()
+        out.debug_struct("Task").field("summons", &self.summons).finish_non_exhaustive()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::AtomicU32;
+    use std::sync::atomic::{AtomicU32, Ordering};
 
     /// Counts its polls, and says how to wake it.
     fn counted(executor: &Executor, last: u32) -> (Arc<AtomicU32>, Arc<Mutex<Option<Waker>>>) {
@@ -351,11 +386,11 @@ mod tests {
     fn a_task_is_polled_once_however_often_it_is_woken() {
         let executor = Executor::default();
         let (polls, waker) = counted(&executor, 10);
-        assert_eq!(executor.run(64), Round::Idle);
+        assert_eq!(executor.run(&mut Share::of(64)), Round::Idle);
         let waker = waker.lock().expect("one thread").clone().expect("it was polled");
         waker.wake_by_ref();
         waker.wake_by_ref();
-        assert_eq!(executor.run(64), Round::Idle);
+        assert_eq!(executor.run(&mut Share::of(64)), Round::Idle);
         assert_eq!(polls.load(Ordering::Relaxed), 2);
     }
 
@@ -363,9 +398,9 @@ mod tests {
     fn a_task_that_is_over_is_not_polled_again() {
         let executor = Executor::default();
         let (polls, waker) = counted(&executor, 1);
-        assert_eq!(executor.run(64), Round::Idle);
+        assert_eq!(executor.run(&mut Share::of(64)), Round::Idle);
         waker.lock().expect("one thread").clone().expect("it was polled").wake();
-        assert_eq!(executor.run(64), Round::Idle);
+        assert_eq!(executor.run(&mut Share::of(64)), Round::Idle);
         assert_eq!(polls.load(Ordering::Relaxed), 1);
     }
 
@@ -373,8 +408,18 @@ mod tests {
     fn a_round_is_cut_while_tasks_are_ready() {
         let executor = Executor::default();
         (0..3).for_each(|_| executor.spawn(async {}));
-        assert_eq!(executor.run(2), Round::Cut);
-        assert_eq!(executor.run(2), Round::Idle);
+        assert_eq!(executor.run(&mut Share::of(2)), Round::Cut);
+        assert_eq!(executor.run(&mut Share::of(2)), Round::Idle);
+    }
+
+    #[test]
+    fn a_share_is_for_all_rounds_of_a_turn() {
+        let executor = Executor::default();
+        (0..3).for_each(|_| executor.spawn(async {}));
+        let mut share = Share::of(2);
+        assert_eq!(executor.run(&mut share), Round::Cut);
+        assert_eq!(executor.run(&mut share), Round::Cut, "nothing is left of it");
+        assert_eq!(executor.run(&mut Share::of(1)), Round::Idle);
     }
 
     #[test]
@@ -389,9 +434,9 @@ mod tests {
         executor.end_turn();
         (0..3).for_each(|_| spawn("answer"));
         executor.begin_turn();
-        assert_eq!(executor.run(2), Round::Cut);
+        assert_eq!(executor.run(&mut Share::of(2)), Round::Cut);
         assert_eq!(*order.lock().expect("one thread"), ["answer", "answer", "socket", "socket"]);
-        assert_eq!(executor.run(2), Round::Idle);
+        assert_eq!(executor.run(&mut Share::of(2)), Round::Idle);
     }
 
     #[test]
@@ -400,7 +445,7 @@ mod tests {
         executor.spawn(async { panic!("on purpose") });
         let (polls, _) = counted(&executor, 1);
         // Telling of a panic may take its millisecond.
-        while executor.run(64) == Round::Cut {}
+        while executor.run(&mut Share::of(64)) == Round::Cut {}
         assert_eq!(polls.load(Ordering::Relaxed), 1);
     }
 
@@ -420,11 +465,11 @@ mod tests {
         executor.spawn(async {});
         executor.spawn(async {});
         assert_eq!(count.0.load(Ordering::Relaxed), 1);
-        assert_eq!(executor.run(64), Round::Idle);
+        assert_eq!(executor.run(&mut Share::of(64)), Round::Idle);
         assert!(executor.poll_work(&mut Context::from_waker(&waker)).is_pending());
         executor.begin_turn();
         executor.spawn(async {});
-        assert_eq!(executor.run(64), Round::Idle);
+        assert_eq!(executor.run(&mut Share::of(64)), Round::Idle);
         assert!(executor.poll_work(&mut Context::from_waker(&waker)).is_pending());
         executor.retire(&waker);
         executor.spawn(async {});

@@ -11,9 +11,9 @@ use std::borrow::Cow;
 use http::header::{FORWARDED, HOST, HeaderMap, HeaderName, HeaderValue};
 use http::request;
 
-use crate::forwarded_list::{self, Element};
+use crate::forwarded_list::{self, Element, MOST};
 use crate::peer::{Address, Facade, Peer, Scheme};
-use crate::proxies::Proxies;
+use crate::proxies::{Known, Proxies};
 use crate::redirect::without_port;
 
 const FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
@@ -96,15 +96,12 @@ impl Forwarding {
     fn client(&self, headers: &HeaderMap) -> Option<Address> {
         let lists = || headers.get_all(FOR).iter().map(HeaderValue::as_bytes);
         let read = |word| host_and_port(latin(word).trim());
-        let first = || lists().flat_map(|list| list.split(|byte| *byte == b',')).next().map(read);
         let (host, port) = match &self.proxies {
-            Proxies::All => first(),
-            Proxies::Known(known) => lists()
-                .rev()
-                .flat_map(|list| list.rsplit(|byte| *byte == b','))
-                .map(read)
-                .find(|(host, _)| !known.has_named(host))
-                .or_else(first),
+            Proxies::All => lists().flat_map(|list| list.split(|byte| *byte == b',')).next().map(read),
+            Proxies::Known(known) => {
+                let words = lists().rev().flat_map(|list| list.rsplit(|byte| *byte == b',')).map(read);
+                until_foreign(words, known)
+            }
         }?;
         if host.is_empty() { None } else { Some(Address::Forwarded { host, port }) }
     }
@@ -113,14 +110,16 @@ impl Forwarding {
         let mut elements = Vec::new();
         for value in headers.get_all(FORWARDED) {
             if forwarded_list::read(&latin(value.as_bytes()), &mut elements).is_err() {
-                let client = Address::Forwarded { host: UNKNOWN.to_owned(), port: 0 };
-                return Said { client: Some(client), ..Said::default() };
+                return Said { client: Some(unknown()), ..Said::default() };
             }
         }
         let trusted = &elements[self.first_trusted(&elements)..];
-        let client = trusted.iter().find_map(|element| element.node.as_deref()).map(host_and_port);
+        let client = |first: &Element| {
+            let (host, port) = node(first.node.as_deref()?);
+            Some(Address::Forwarded { host, port })
+        };
         Said {
-            client: client.map(|(host, port)| Address::Forwarded { host, port }),
+            client: trusted.first().map(|first| client(first).unwrap_or_else(unknown)),
             scheme: trusted.iter().find_map(|element| scheme(&element.scheme.as_ref()?.to_ascii_lowercase())),
             host: trusted.iter().find_map(|element| valid_host(element.host.as_ref()?.as_bytes())),
         }
@@ -129,9 +128,8 @@ impl Forwarding {
     /// The first element that somebody trusted has written: each adds one for whom it heard, who wrote those before.
     fn first_trusted(&self, elements: &[Element]) -> usize {
         let Proxies::Known(known) = &self.proxies else { return 0 };
-        let is_known = |element: &Element| {
-            element.node.as_deref().is_some_and(|node| known.has_named(&host_and_port(node).0))
-        };
+        let is_known =
+            |element: &Element| element.node.as_deref().is_some_and(|word| known.has_named(&node(word).0));
         elements.iter().rposition(|element| !is_known(element)).unwrap_or_default()
     }
 
@@ -148,6 +146,19 @@ impl Forwarding {
         }
         Some(Box::new(Facade { host, prefix }))
     }
+}
+
+/// The first who is none of them; if all are, the farthest that is looked at.
+fn until_foreign(words: impl Iterator<Item = (String, u16)>, known: &Known) -> Option<(String, u16)> {
+    let mut farthest = None;
+    for word in words.take(MOST) {
+        let is_foreign = !known.has_named(&word.0);
+        farthest = Some(word);
+        if is_foreign {
+            break;
+        }
+    }
+    farthest
 }
 
 /// Whether a proxy may say by this header who it speaks for.
@@ -185,11 +196,19 @@ fn known_port(word: &[u8]) -> Option<u16> {
     port(std::str::from_utf8(word).ok()?).filter(|port| *port != 0)
 }
 
-/// A path in front of others, without a slash at its end. Two at its beginning would make a host of what follows.
+/// A path in front of others, without a slash at its end; `/` is none. What an application sees of it is judged, which is
+/// decoded: two slashes at its beginning, or a backslash, would make a host of what follows, and a control character ends
+/// lines elsewhere.
 fn path(word: &[u8]) -> Option<String> {
-    let path = std::str::from_utf8(word).ok()?.trim_end_matches('/');
+    let path =
+        std::str::from_utf8(word).ok().filter(|path| path.starts_with('/') && !path.starts_with("//"))?;
+    let path = path.trim_end_matches('/');
     let fits = |byte: u8| byte.is_ascii_graphic() && !br##""#<>?[\]^`{|}"##.contains(&byte);
-    (path.starts_with('/') && !path.starts_with("//") && path.bytes().all(fits)).then(|| path.to_owned())
+    let seen = bridgehead_asgi::decode_path(path);
+    let is_path = !seen.starts_with("//")
+        && !seen.ends_with('/')
+        && !seen.contains(|letter: char| letter.is_control() || matches!(letter, '\\' | '\u{fffd}'));
+    (path.bytes().all(fits) && is_path).then(|| path.to_owned())
 }
 
 pub(crate) fn scheme(word: &str) -> Option<Scheme> {
@@ -220,6 +239,22 @@ pub(crate) fn host_and_port(word: &str) -> (String, u16) {
     }
 }
 
+/// The same in `Forwarded`, where a port may be hidden behind a name that begins with `_` (RFC 7239, section 6.2).
+fn node(word: &str) -> (String, u16) {
+    let is_hidden = |rest: &str| {
+        !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+    };
+    match word.split_once(":_") {
+        Some((host, rest)) if !host.contains(':') && is_hidden(rest) => (host.to_owned(), 0),
+        _ => host_and_port(word),
+    }
+}
+
+/// Whom a proxy heard that does not say it, or not in words that can be read.
+fn unknown() -> Address {
+    Address::Forwarded { host: UNKNOWN.to_owned(), port: 0 }
+}
+
 /// `parse` would take a sign.
 fn port(digits: &str) -> Option<u16> {
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
@@ -235,6 +270,8 @@ fn latin(bytes: &[u8]) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::proxies::tests::known;
 
@@ -310,6 +347,16 @@ mod tests {
     }
 
     #[test]
+    fn no_more_proxies_are_walked_through_than_there_may_be() {
+        let named = |behind: usize| {
+            let list = format!("1.2.3.4,{}", vec!["10.0.0.1"; behind].join(","));
+            seen(&usual(known(&["10.0.0.1"])), &[(FOR, &list)]).expect("it names somebody").0
+        };
+        assert_eq!(named(MOST - 1), "1.2.3.4:0");
+        assert_eq!(named(MOST), "10.0.0.1:0");
+    }
+
+    #[test]
     fn where_all_are_trusted_the_first_is_the_client() {
         let seen = seen(&usual(Proxies::All), &[(FOR, "1.2.3.4:5, 6.6.6.6"), (FOR, "7.7.7.7")]);
         assert_eq!(seen, Some(("1.2.3.4:5".to_owned(), Scheme::Http)));
@@ -361,8 +408,15 @@ mod tests {
         (&["for=1.2.3.4, for=10.0.0.1;proto=https"], &["10.0.0.1"], "1.2.3.4:0 https", None),
         (&["for=6.6.6.6, for=1.2.3.4, for=10.0.0.1"], &["10.0.0.0/8"], "1.2.3.4:0 http", None),
         (&["for=10.0.0.2;host=b.test, for=10.0.0.1"], &["10.0.0.0/8"], "10.0.0.2:0 http", Some("b.test")),
-        (&["for=6.6.6.6, proto=https, for=10.0.0.1"], &["10.0.0.1"], "10.0.0.1:0 https", None),
-        (&["for=6.6.6.6, proto=https"], &[], "127.0.0.1:5000 https", None),
+        (&["for=6.6.6.6, proto=https, for=10.0.0.1"], &["10.0.0.1"], "unknown:0 https", None),
+        (&["for=6.6.6.6, proto=https"], &[], "unknown:0 https", None),
+        (&["for=6.6.6.6, by=_here"], &[], "unknown:0 http", None),
+        (&["proto=https"], &[], "unknown:0 https", None),
+        (&["for=1.2.3.4, for=\"10.0.0.1:_gw\""], &["10.0.0.0/8"], "1.2.3.4:0 http", None),
+        (&["for=1.2.3.4, for=\"[2001:db8::1]:_gw\""], &["2001:db8::1"], "1.2.3.4:0 http", None),
+        (&["for=\"1.2.3.4:_gw.x-1\""], &[], "1.2.3.4:0 http", None),
+        (&["for=\"1.2.3.4:_\""], &[], "1.2.3.4:_:0 http", None),
+        (&["for=\"1.2.3.4:_g w\""], &[], "1.2.3.4:_g w:0 http", None),
         (&["proto=gopher;host=\"a b\";for=1.2.3.4"], &[], "1.2.3.4:0 http", None),
         (&["for=1.2.3.4;host=\"a/b\""], &[], "1.2.3.4:0 http", None),
         // What a client wrote in front cannot swallow what a proxy adds.
@@ -446,9 +500,22 @@ mod tests {
             ("/a/b/", Some("/a/b")),
             ("/caf%C3%A9", Some("/caf%C3%A9")),
             ("/evil, /a", Some("/a")),
-            ("/", None),
+            ("/", Some("")),
+            ("/a%2fb", Some("/a%2fb")),
+            ("//", None),
             ("", None),
             ("a", None),
+            ("%2fa", None),
+            ("/%2fevil.test", None),
+            ("/%2F/evil.test", None),
+            ("/%2f", None),
+            ("/a%2f", None),
+            ("/%5cevil.test", None),
+            ("/a%0d%0aX:y", None),
+            ("/a%00b", None),
+            ("/a%7f", None),
+            ("/a%c2%85", None),
+            ("/a%ff", None),
             ("//evil.test", None),
             ("/a?b", None),
             ("/a b", None),
@@ -459,6 +526,32 @@ mod tests {
             let seen = forwarding.see_through(&peer(), &head_of(&[(PREFIX, value)]));
             let prefix = seen.and_then(|peer| peer.facade).and_then(|facade| facade.prefix);
             assert_eq!(prefix.as_deref(), expected, "{value}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_a_client_writes_in_front_it_is_whom_the_proxy_saw(written in "[ -~]{0,60}") {
+            let added = format!("{written}, 1.2.3.4, 10.0.0.1");
+            let proxied = Some(("1.2.3.4:0".to_owned(), Scheme::Http));
+            let custom = usual(known(&["10.0.0.1"]));
+            prop_assert_eq!(&seen(&custom, &[(FOR, &added)]), &proxied);
+            prop_assert_eq!(&seen(&custom, &[(FOR, &written), (FOR, "1.2.3.4,10.0.0.1")]), &proxied);
+
+            let standard = Forwarding {
+                proxies: known(&["10.0.0.1"]),
+                taken: Taken { standard: true, ..Taken::default() },
+            };
+            let element = "for=1.2.3.4;proto=https;host=a.test";
+            let one = format!("{written}, {element}");
+            for pairs in [vec![(FORWARDED, &*one)], vec![(FORWARDED, &*written), (FORWARDED, element)]] {
+                let peer = standard.see_through(&peer(), &head_of(&pairs)).expect("the proxy says something");
+                let host = peer.facade.and_then(|facade| facade.host);
+                let told = (peer.client.to_string(), peer.scheme, host.as_deref());
+                let whole = ("1.2.3.4:0".to_owned(), Scheme::Https, Some(&b"a.test"[..]));
+                let unreadable = ("unknown:0".to_owned(), Scheme::Http, None);
+                prop_assert!(told == whole || told == unreadable, "{:?}", told);
+            }
         }
     }
 }

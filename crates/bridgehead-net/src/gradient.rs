@@ -1,17 +1,24 @@
-//! How many requests may run at once, found by how long they take: as many as do not make each other slow.
+//! How many requests may run at once, found by how long they take: as many as keep the loop busy, and as do not make each
+//! other slow.
 //!
 //! Pure: no clock and no lock; `admission` brings times and keeps the limit. As Netflix's and Envoy's limits do, it compares how
-//! long requests take now with how long they take when nothing waits, and takes their ratio, the gradient.
+//! long requests take now with how long they take when nothing waits (`look`), and takes their ratio, the gradient.
 //!
 //! | the limit is | then |
 //! |---|---|
-//! | not reached | what requests take is what they take without a queue |
-//! | reached | it is multiplied by the gradient, and grows by its root; a fifth of that at a time |
-//! | reached for [`PROBE`] | it is a quarter for a moment, to see what requests take without a queue |
+//! | not reached | it stays; with a quarter of it running, what requests take is what they take without a queue |
+//! | reached | it is multiplied by the gradient, and grows by half its root; a third of that at a time |
+//! | reached for [`SELDOM`], or another one than it was | it is a quarter for a moment, to see what requests take without a queue; then it grows back by one for each that ends, since those that begin together wait for each other ever after |
+//!
+//! Time that requests spend in the loop is time that they need not spend in front of it. So they may take a part of a
+//! queue's deadline besides, which keeps the loop busy where all wait for something else at the same time. And only so many
+//! may wait as come to their turn well within that deadline: whoever would wait in vain is told so at once.
 //!
 //! Invariant: the limit is between [`LEAST`] and [`MOST`].
 
 use std::time::Duration;
+
+use crate::look::{End, Look, Sample, Seen};
 
 /// Of which there is one to begin with.
 const FIRST: f64 = 20.0;
@@ -23,159 +30,175 @@ const WINDOW: Duration = Duration::from_millis(100);
 /// Or after so long, with these.
 const LONG_WINDOW: Duration = Duration::from_secs(1);
 const FEW: u32 = 10;
-/// Requests may take so much longer than without a queue, and so much besides: a loop takes what came in one go.
+/// Requests may take so much longer than without a queue, and such a part of a queue's deadline besides.
 const TOLERANCE: f64 = 1.25;
-const SLACK: f64 = 0.001;
-/// How much of a step is taken at once.
-const SMOOTHING: f64 = 0.2;
-/// Between two looks at what requests take without a queue, and so many times that.
-const PROBE: Duration = Duration::from_secs(5);
-const PROBE_TIMES: f64 = 50.0;
-/// No longer than this is waited for those that run, and for those that are looked at.
-const PROBE_LONGEST: Duration = Duration::from_secs(1);
-/// Requests that are enough for a look.
-const PROBED: u32 = 8;
+const BESIDES: f64 = 0.03;
+/// For a queue without one.
+const USUAL_DEADLINE: f64 = 1.0;
+/// What a step may be, and how much of it is taken at once.
+const STEP: std::ops::RangeInclusive<f64> = 0.5..=1.25;
+const HEADROOM: f64 = 0.5;
+const SMOOTHING: f64 = 0.3;
+/// How much the rate of answers changes by one window, and what requests take without a queue by one look.
+const RATE_SMOOTHING: f64 = 0.2;
+const LOOK_SMOOTHING: f64 = 0.5;
+/// Of a queue's deadline, how much is waited: the rate was another one before.
+const WAITED: f64 = 0.75;
+/// Of the limit, how much is few.
+const QUARTER: f64 = 4.0;
+const FEWEST: f64 = 4.0;
+/// Between two looks; or as long as so many requests take.
+const SELDOM: f64 = 30.0;
+const SELDOM_TIMES: f64 = 100.0;
+/// The same where the limit is [`ANOTHER`] times what it was, or such a part of it.
+const OFTEN: f64 = 5.0;
+const OFTEN_TIMES: f64 = 50.0;
+const ANOTHER: f64 = 2.0;
 
-/// One worker's. Times are since any moment, the same for all.
+/// One worker's. Times are since any moment, the same for all; others are in seconds.
 #[derive(Debug)]
 pub(crate) struct Gradient {
     limit: f64,
-    /// What a request takes without a queue, in seconds.
+    /// How far it has grown back after a look.
+    regrown: Option<f64>,
+    /// How long a queue may be waited in.
+    deadline: Option<f64>,
+    /// What a request takes without a queue.
     unloaded: Option<f64>,
+    /// How many are answered in a second, while the limit is reached.
+    rate: Option<f64>,
     window: Window,
-    probe: Probe,
-    probed: Duration,
+    look: Option<Look>,
+    /// When that was last, and under which limit.
+    looked: Option<(Duration, f64)>,
+    /// When a request ended last.
+    heard: Duration,
 }
 
 /// Those that ended lately.
 #[derive(Debug, Default)]
 struct Window {
     began: Duration,
-    count: u32,
-    /// Of logarithms: one request that takes a minute is no sign of anything.
-    sum: f64,
+    sample: Sample,
+    /// As many as ran at a time.
+    crowd: usize,
     reached: bool,
 }
 
-#[derive(Debug, PartialEq)]
-enum Probe {
-    Rests,
-    /// Until few enough run.
-    Empties {
-        since: Duration,
-        before: f64,
-    },
-    /// Those that began after this.
-    Looks {
-        since: Duration,
-        before: f64,
-    },
-}
-
-impl Window {
-    fn take(&mut self, took: Duration) {
-        self.count += 1;
-        self.sum += took.as_secs_f64().max(1e-6).ln();
-    }
-
-    fn mean(&self) -> f64 {
-        (self.sum / f64::from(self.count.max(1))).exp()
-    }
-}
-
 impl Gradient {
-    pub(crate) fn new(now: Duration) -> Self {
-        let window = Window { began: now, ..Window::default() };
-        Self { limit: FIRST, unloaded: None, window, probe: Probe::Rests, probed: now }
+    /// In front of which nobody waits for longer than that.
+    pub(crate) fn new(now: Duration, deadline: Option<Duration>) -> Self {
+        Self {
+            limit: FIRST,
+            regrown: None,
+            deadline: deadline.map(|deadline| deadline.as_secs_f64()),
+            unloaded: None,
+            rate: None,
+            window: Window { began: now, ..Window::default() },
+            look: None,
+            looked: None,
+            heard: now,
+        }
     }
 
     /// How many may run.
     pub(crate) fn limit(&self) -> usize {
-        self.limit as usize
+        let few = (self.limit / QUARTER).max(FEWEST);
+        let now = match &self.look {
+            Some(look) if look.needs_few() => few,
+            _ => self.regrown.unwrap_or(self.limit),
+        };
+        now.min(self.limit) as usize
     }
 
-    /// A request that began then has ended now; so many still run.
-    pub(crate) fn ended(&mut self, began: Duration, now: Duration, running: usize) {
-        let took = now.saturating_sub(began);
+    /// How many may wait, if it is known: those who come to their turn in time.
+    pub(crate) fn queue(&self) -> Option<usize> {
+        let (rate, deadline) = (self.rate?, self.deadline?);
+        Some((rate * deadline * WAITED).max(1.0) as usize)
+    }
+
+    /// A request has ended.
+    pub(crate) fn ended(&mut self, end: &End) {
+        self.heard = end.now;
+        let limit = self.limit();
         // The one that has ended ran beside them.
-        self.window.reached |= running + 1 >= self.limit();
-        match self.probe {
-            Probe::Rests => {
-                self.window.take(took);
-                let long = now.saturating_sub(self.window.began);
-                if self.window.count >= SAMPLES && long >= WINDOW
-                    || self.window.count >= FEW && long >= LONG_WINDOW
-                {
-                    self.judge(now);
-                }
+        self.window.reached |= end.running + 1 >= limit;
+        self.regrown = self.regrown.map(|limit| limit + 1.0).filter(|limit| *limit < self.limit);
+        if let Some(look) = self.look.take() {
+            let needed_few = look.needs_few();
+            match look.ended(end, limit) {
+                Seen::NotYet(look) => self.look = Some(look),
+                Seen::Over(seen) => seen.into_iter().for_each(|took| self.learn(took)),
             }
-            Probe::Empties { since, before } => {
-                if running <= self.limit() {
-                    self.probe = Probe::Looks { since: now, before };
-                    self.window = Window { began: now, ..Window::default() };
-                } else if now.saturating_sub(since) >= PROBE_LONGEST {
-                    self.go_on(before, now);
-                }
+            if self.look.as_ref().is_some_and(Look::needs_few) {
+                return;
             }
-            Probe::Looks { since, before } => {
-                if began >= since {
-                    self.window.take(took);
-                }
-                let late = now.saturating_sub(since) >= PROBE_LONGEST;
-                if self.window.count >= PROBED || late {
-                    if self.window.count > 0 {
-                        self.unloaded = Some(self.window.mean());
-                    }
-                    self.go_on(before, now);
-                }
+            if needed_few {
+                return self.go_on(end);
             }
+        }
+        self.window.sample.take(end);
+        self.window.crowd = self.window.crowd.max(end.running + 1);
+        let (count, long) = (self.window.sample.count, end.now.saturating_sub(self.window.began));
+        if count >= SAMPLES && long >= WINDOW || count >= FEW && long >= LONG_WINDOW {
+            self.judge(end.now);
         }
     }
 
     /// One more would run, and may not. Where nothing has ended for long, since all wait for something else, more may.
     pub(crate) fn waits(&mut self, now: Duration) {
         self.window.reached = true;
-        if now.saturating_sub(self.window.began) < LONG_WINDOW {
+        if now.saturating_sub(self.heard) < LONG_WINDOW {
             return;
         }
-        match self.probe {
-            Probe::Empties { before, .. } | Probe::Looks { before, .. } => self.go_on(before, now),
-            Probe::Rests if self.window.count < FEW => {
-                self.set(self.limit + self.limit.sqrt());
-                self.begin_window(now);
-            }
-            Probe::Rests => {}
-        }
+        self.heard = now;
+        (self.look, self.regrown) = (None, None);
+        self.set(self.limit + self.limit.sqrt());
+        self.begin_window(now);
     }
 
     /// A window is over.
     fn judge(&mut self, now: Duration) {
-        let mean = self.window.mean();
-        if !self.window.reached {
-            // A look at the limit itself says what they take without a queue; slowly, for it may have been a short one.
-            self.unloaded = Some(self.unloaded.map_or(mean, |before| before + 0.3 * (mean - before)));
-            self.begin_window(now);
+        let Window { began, sample, crowd, reached } = std::mem::take(&mut self.window);
+        self.begin_window(now);
+        let took = sample.mean();
+        if !reached {
+            if crowd as f64 * QUARTER <= self.limit {
+                self.learn(took);
+            }
             return;
         }
-        // Slowly: a window that was short by chance says nothing of the next.
-        let unloaded = self.unloaded.map_or(mean, |before| before + 0.1 * (mean - before).min(0.0));
-        self.unloaded = Some(unloaded);
-        let gradient = ((unloaded * TOLERANCE + SLACK) / mean).clamp(0.5, 1.0);
-        let wanted = self.limit * gradient + self.limit.sqrt();
-        self.set(self.limit + SMOOTHING * (wanted - self.limit));
-        self.begin_window(now);
-        let apart = PROBE.max(Duration::from_secs_f64((PROBE_TIMES * unloaded).min(3600.0)));
-        if now.saturating_sub(self.probed) >= apart {
-            self.probe = Probe::Empties { since: now, before: self.limit };
-            self.set(self.limit / 4.0);
+        let rate = f64::from(sample.count) / now.saturating_sub(began).as_secs_f64();
+        self.rate = Some(self.rate.map_or(rate, |before| before + RATE_SMOOTHING * (rate - before)));
+        if let (Some(unloaded), None) = (self.unloaded, self.regrown) {
+            let besides = BESIDES * self.deadline.unwrap_or(USUAL_DEADLINE);
+            let gradient = ((unloaded * TOLERANCE + besides) / took).clamp(*STEP.start(), *STEP.end());
+            let wanted = self.limit * gradient + HEADROOM * self.limit.sqrt();
+            self.set(self.limit + SMOOTHING * (wanted - self.limit));
+        }
+        if self.look.is_none() && self.is_due(now) {
+            self.look = Some(Look::new(now));
         }
     }
 
-    fn go_on(&mut self, limit: f64, now: Duration) {
-        self.set(limit);
-        self.probe = Probe::Rests;
-        self.probed = now;
-        self.begin_window(now);
+    /// Whether it is time for a look.
+    fn is_due(&self, now: Duration) -> bool {
+        let Some((then, limit)) = self.looked else { return true };
+        let (ago, took) = (now.saturating_sub(then).as_secs_f64(), self.unloaded.unwrap_or_default());
+        let is_another = (self.limit / limit).max(limit / self.limit) >= ANOTHER;
+        ago >= SELDOM.max(SELDOM_TIMES * took) || is_another && ago >= OFTEN.max(OFTEN_TIMES * took)
+    }
+
+    /// What a request takes without a queue.
+    fn learn(&mut self, took: f64) {
+        self.unloaded = Some(self.unloaded.map_or(took, |before| before + LOOK_SMOOTHING * (took - before)));
+    }
+
+    /// As many as before may run again.
+    fn go_on(&mut self, end: &End) {
+        self.regrown = Some(end.running as f64 + 1.0);
+        self.looked = Some((end.now, self.limit));
+        self.begin_window(end.now);
     }
 
     fn begin_window(&mut self, now: Duration) {
@@ -189,98 +212,49 @@ impl Gradient {
 
 #[cfg(test)]
 mod tests {
-    use std::cmp::Reverse;
-    use std::collections::BinaryHeap;
-
     use super::*;
 
-    /// A server of one core: each request waits for something else, and computes in turn with the others. As many clients
-    /// as `wants` says want to be answered at any time.
-    struct Server {
-        gradient: Gradient,
-        now: u64,
-        /// When the core is free.
-        free: u64,
-        running: BinaryHeap<Reverse<(u64, u64)>>,
-        computes: u64,
-        waits: u64,
-        took: Vec<u64>,
+    fn gradient() -> Gradient {
+        Gradient::new(Duration::ZERO, Some(Duration::from_secs(1)))
     }
 
-    impl Server {
-        fn new(computes: u64, waits: u64) -> Self {
-            let gradient = Gradient::new(Duration::ZERO);
-            Self { gradient, now: 0, free: 0, running: BinaryHeap::new(), computes, waits, took: Vec::new() }
+    /// So many a second for so many seconds, each taking so many milliseconds, beside so many others.
+    fn answer(gradient: &mut Gradient, from: u64, seconds: u64, (rate, took, running): (u64, u64, usize)) {
+        for number in 0..rate * seconds {
+            let now = Duration::from_secs(from) + Duration::from_secs(1) * number as u32 / rate as u32;
+            let began = now.saturating_sub(Duration::from_millis(took));
+            gradient.ended(&End { began, now, running });
         }
-
-        /// In microseconds, with so many clients at a time. Gives how many were answered, and the 99th percentile.
-        fn serve(&mut self, time: u64, wants: usize) -> (usize, u64) {
-            let until = self.now + time;
-            self.took.clear();
-            while self.now < until {
-                while self.running.len() < wants.min(self.gradient.limit()) {
-                    self.free = self.free.max(self.now + self.waits) + self.computes;
-                    self.running.push(Reverse((self.free, self.now)));
-                }
-                if self.running.len() < wants {
-                    self.gradient.waits(Duration::from_micros(self.now));
-                }
-                let Reverse((ends, began)) = self.running.pop().expect("somebody wants something");
-                self.now = ends;
-                self.took.push(ends - began);
-                let (began, now) = (Duration::from_micros(began), Duration::from_micros(ends));
-                self.gradient.ended(began, now, self.running.len());
-            }
-            self.took.sort_unstable();
-            (self.took.len(), self.took[self.took.len() * 99 / 100])
-        }
-    }
-
-    #[test]
-    fn a_server_that_waits_gets_as_many_as_its_core_can_answer_and_no_more() {
-        // 50 ms of waiting and 1 ms of computing: 51 at a time keep the core busy.
-        let mut server = Server::new(1_000, 50_000);
-        server.serve(60_000_000, 400);
-        let (ended, late) = server.serve(20_000_000, 400);
-        assert!(ended >= 18_000, "of 20,000: {ended}");
-        assert!(late <= 102_000, "twice what they take alone: {late}");
-    }
-
-    #[test]
-    fn one_that_only_computes_gets_few_at_a_time() {
-        let mut server = Server::new(20_000, 0);
-        server.serve(120_000_000, 400);
-        let (ended, _) = server.serve(20_000_000, 400);
-        assert!(ended >= 990, "{ended}");
-        assert!(server.gradient.limit() <= 8, "{}", server.gradient.limit());
-    }
-
-    #[test]
-    fn it_grows_again_when_they_take_less_and_shrinks_when_they_take_more() {
-        let mut server = Server::new(1_000, 20_000);
-        server.serve(60_000_000, 400);
-        let before = server.gradient.limit();
-        server.waits = 200_000;
-        server.serve(120_000_000, 400);
-        let more = server.gradient.limit();
-        assert!(more > 2 * before, "{before} and {more}: longer waits need more at a time");
-        server.waits = 20_000;
-        server.serve(120_000_000, 400);
-        assert!(server.gradient.limit() < more / 2);
     }
 
     #[test]
     fn a_limit_that_is_not_reached_stays_and_says_what_they_take() {
-        let mut server = Server::new(100, 20_000);
-        server.serve(20_000_000, 5);
-        assert_eq!(server.gradient.limit(), FIRST as usize);
-        let unloaded = server.gradient.unloaded.expect("they were looked at");
-        assert!((0.020..0.022).contains(&unloaded), "{unloaded}");
+        let mut gradient = gradient();
+        answer(&mut gradient, 0, 10, (100, 20, 4));
+        assert_eq!(gradient.limit(), FIRST as usize);
+        let unloaded = gradient.unloaded.expect("they were looked at");
+        assert!((0.019..0.021).contains(&unloaded), "{unloaded}");
+    }
+
+    #[test]
+    fn with_more_than_a_quarter_of_it_running_nobody_knows_what_they_take_alone() {
+        let mut gradient = gradient();
+        answer(&mut gradient, 0, 10, (100, 20, 10));
+        assert_eq!(gradient.unloaded, None);
+    }
+
+    #[test]
+    fn as_many_may_wait_as_are_answered_well_within_the_deadline() {
+        let mut gradient = gradient();
+        assert_eq!(gradient.queue(), None, "nobody knows yet");
+        answer(&mut gradient, 0, 30, (200, 20, 20));
+        let queue = gradient.queue().expect("the rate is known");
+        assert!((140..=170).contains(&queue), "{queue} of 200 a second");
     }
 
     #[test]
     fn more_may_run_when_all_wait_for_something_that_does_not_come() {
-        let mut gradient = Gradient::new(Duration::ZERO);
+        let mut gradient = gradient();
         for second in 1..=10 {
             gradient.waits(Duration::from_secs(second));
         }

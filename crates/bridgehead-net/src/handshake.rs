@@ -1,6 +1,7 @@
 //! How a connection becomes a secret: beside the accepting, a bounded number at once, each in its time.
 //!
-//! A client that says nothing holds a socket, and no place among those that are being answered.
+//! A client that has not said all of its hello holds a socket, and no place among those that are being answered; one
+//! that is answered and says nothing gives its place up for those who wait (`places`).
 //!
 //! Invariant: after its time, or a moment after the worker began to drain, a handshake is over.
 
@@ -14,14 +15,15 @@ use std::time::Duration;
 use bridgehead_tls::{Credentials, Facts, Served};
 use rustls::ServerConnection;
 use rustls::server::{Accepted, AcceptedAlert, Acceptor};
-use tokio::sync::Semaphore;
 
 use crate::accept::Worker;
 use crate::app::Report;
 use crate::client;
 use crate::config::Refusals;
 use crate::connection::FRESH_GRACE;
+use crate::executor::Executor;
 use crate::peer::{Peer, Scheme};
+use crate::places::{Place, Places};
 use crate::session::{Session, Wire, polled};
 use crate::shutdown::Stage;
 use crate::socket::{Sight, Socket};
@@ -37,12 +39,12 @@ const AT_ONCE: usize = 1024;
 #[derive(Clone, Debug)]
 pub(crate) struct Doorway {
     credentials: Arc<Credentials>,
-    places: Arc<Semaphore>,
+    places: Arc<Places>,
 }
 
 impl Doorway {
     pub(crate) fn new(credentials: Arc<Credentials>) -> Self {
-        Self { credentials, places: Arc::new(Semaphore::new(AT_ONCE)) }
+        Self { credentials, places: Places::new(AT_ONCE) }
     }
 }
 
@@ -62,7 +64,7 @@ pub(crate) async fn run(mut socket: Socket, peer: Peer, door: Doorway, worker: A
         });
         tokio::select! {
             biased;
-            greeted = greet(&socket, &door) => greeted,
+            greeted = greet(&socket, &door, &executor) => greeted,
             () = late.as_mut() => Err(io::Error::new(io::ErrorKind::TimedOut, "its time is over")),
             () = drained.as_mut() => Err(io::Error::other("the worker drains")),
         }
@@ -85,19 +87,40 @@ fn tell(error: &io::Error, peer: &Peer, worker: &Worker) {
     }
 }
 
-async fn greet(socket: &Socket, door: &Doorway) -> io::Result<(Session, Facts)> {
+async fn greet(socket: &Socket, door: &Doorway, executor: &Executor) -> io::Result<(Session, Facts)> {
+    // Who says nothing has no memory for a hello.
     if poll_fn(|cx| socket.poll_sight(cx)).await != Sight::Bytes {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    let _place = door.places.acquire().await.map_err(io::Error::other)?;
     let mut acceptor = Acceptor::default();
     let accepted = poll_fn(|cx| poll_hello(&mut acceptor, socket, cx)).await?;
+    drop(acceptor);
+    let Some(mut place) = door.places.enter(executor).await else {
+        return Err(io::Error::other("there are no places any more"));
+    };
     let set = door.credentials.current();
     let served = set.choose(&accepted.client_hello());
     let mut session = Session::new(answered(accepted, served, socket)?);
-    poll_fn(|cx| session.poll_handshake(&mut Wire { socket, cx })).await?;
+    tokio::select! {
+        biased;
+        done = poll_fn(|cx| session.poll_handshake(&mut Wire { socket, cx })) => done?,
+        () = is_replaced(&mut place, socket) => {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "its client was waited for, and others for its place"));
+        }
+    }
     let facts = Facts::of(session.connection(), served);
     Ok((session, facts))
+}
+
+/// Until the place is given to another, since nothing has come of this client.
+async fn is_replaced(place: &mut Place, socket: &Socket) {
+    loop {
+        place.is_wanted().await;
+        if !socket.has_unread() {
+            return;
+        }
+        place.keep();
+    }
 }
 
 fn poll_hello(acceptor: &mut Acceptor, socket: &Socket, cx: &mut Context<'_>) -> Poll<io::Result<Accepted>> {

@@ -48,6 +48,6 @@ impl HealthPath {
         let beat = Duration::from_millis(sheet.gauge(Gauge::Beat));
         // It is asked for its first sign as the first client is let in.
         let lives = beat.is_zero() || clock().saturating_sub(beat) <= STALE;
-        Condition::from(sheet.gauge(Gauge::Condition)) == Condition::Serving && lives
+        Condition::from(sheet.gauge(Gauge::Condition)) == Condition::Serving && lives && !sheet.is_crowded()
     }
 }

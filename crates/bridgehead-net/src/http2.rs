@@ -1,12 +1,14 @@
 //! One connection of HTTP/2, from its preface until it is done.
 //!
 //! `h2` parses, writes and keeps the windows; this file decides how long a client is waited for and how a connection
-//! ends. One request is `stream`'s, what a client may send beside its requests `flood`'s.
+//! ends. One request is `stream`'s, what a client may send beside its requests `flood`'s, how many streams it may have
+//! us break off `broken_off`'s.
 //!
 //! | the connection ends | how |
 //! |---|---|
 //! | idle for the keep-alive time, or without a first request | GOAWAY |
 //! | a head takes too long, a flood | GOAWAY, "enhance your calm" |
+//! | what ran last was given up, since the client made no room for its answer | GOAWAY, "enhance your calm" |
 //! | a client that reads too slowly, or does not answer a ping | a reset |
 //! | the worker drains, an application asks for it, it has had its time or its requests | GOAWAY twice, and its last stream |
 //!
@@ -26,7 +28,7 @@ use tokio::sync::watch;
 
 use crate::accept::Worker;
 use crate::admission::{Admission, AdmissionLimits};
-use crate::config::{Config, Http2, Pings};
+use crate::config::{Config, Http2, Pings, Refusals};
 use crate::farewell;
 use crate::line::Line;
 use crate::pulse::{Beat, Pulse};
@@ -35,7 +37,7 @@ use crate::shutdown::{Stage, Watch};
 use crate::tally::Hardship;
 use crate::timers::{Sleep, poll_deadline};
 use crate::traffic::{Look, Traffic, Wire};
-use crate::{stream, stream_head};
+use crate::{overheard, stream, stream_head};
 
 /// Streams at a time; RFC 9113 section 6.5.2 advises no fewer.
 pub(crate) const STREAMS: u32 = 100;
@@ -69,13 +71,11 @@ const SPARE: usize = 1024;
 /// Streams that are broken off before they are looked at: as many as there may be.
 const UNSEEN_RESETS: usize = STREAMS as usize;
 
-/// Streams that we break off since the client's framing is wrong, in a connection's life.
-const BAD_STREAMS: usize = 100;
-
 /// Time for a client to take a GOAWAY, or to answer one.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 type Connection = server::Connection<Wire, Bytes>;
+type Accepted = Option<Result<(Request<RecvStream>, SendResponse<Bytes>), h2::Error>>;
 
 /// What ended the wait for all that may come.
 enum Event {
@@ -100,10 +100,14 @@ enum Event {
 enum Leave {
     /// It has been idle.
     Idle,
-    /// An answer asked for it, or it has lasted long enough.
+    /// An answer asked for it.
     Asked,
+    /// It has lasted long enough.
+    Outlived,
     Flood,
     SlowHead,
+    /// What ran was given up, since the client made no room for it.
+    Unread,
 }
 
 /// How far a connection's end has come.
@@ -119,7 +123,7 @@ enum Ending {
 /// Serves a client that speaks HTTP/2; `ahead` is what it was already heard to say.
 pub(crate) async fn run(line: Arc<Line>, worker: Arc<Worker>, ahead: Bytes) {
     let traffic = Traffic::new();
-    let wire = Wire::new(Arc::clone(&line.socket), ahead, traffic.clone());
+    let wire = Wire::new(Arc::clone(&line), ahead, traffic.clone());
     let mut watch = worker.watch.clone();
     let mut timer = pin!(worker.executor.sleep(line.config.keep_alive));
     let Some(mut connection) = shake_hands(wire, &line.config, &mut watch, timer.as_mut()).await else {
@@ -175,11 +179,24 @@ fn protocol(config: &Config) -> server::Builder {
         .max_send_buffer_size(SEND_BUFFER)
         .max_header_list_size(u32::try_from(list).unwrap_or(u32::MAX))
         .max_pending_accept_reset_streams(UNSEEN_RESETS)
-        .max_local_error_reset_streams(Some(BAD_STREAMS));
+        // For a connection's whole life; `broken_off` bounds them by time.
+        .max_local_error_reset_streams(None);
     if config.websockets.is_some() {
         builder.enable_connect_protocol();
     }
     builder
+}
+
+/// The next request; says why `h2` has refused others, if anybody wants to know.
+fn poll_accept(connection: &mut Connection, line: &Line, cx: &mut Context<'_>) -> Poll<Accepted> {
+    if line.config.refusals != Refusals::Reported {
+        return connection.poll_accept(cx);
+    }
+    let (accepted, reasons) = overheard::during(|| connection.poll_accept(cx));
+    for reason in reasons {
+        line.tell_refusal(&line.peer, || reason.to_owned(), None);
+    }
+    accepted
 }
 
 struct Session {
@@ -196,14 +213,15 @@ struct Session {
 impl Session {
     async fn serve(mut self, mut connection: Connection, mut watch: Watch, mut timer: Pin<&mut Sleep>) {
         let mut next_stage = Stage::Draining;
+        let line = Arc::clone(&self.line);
         loop {
             let event = tokio::select! {
                 biased;
-                accepted = poll_fn(|cx| connection.poll_accept(cx)) => match accepted {
+                accepted = poll_fn(|cx| poll_accept(&mut connection, &line, cx)) => match accepted {
                     Some(Ok((request, respond))) => {
                         self.spawn(request, respond);
                         if self.line.lifetime().count() {
-                            self.leave_gracefully(&mut connection);
+                            self.leave(Leave::Outlived, &mut connection);
                         }
                         continue;
                     }
@@ -221,7 +239,7 @@ impl Session {
                 }
                 Event::Leave(leave) => self.leave(leave, &mut connection),
                 Event::Stalled => {
-                    self.worker.config.tally.met(Hardship::SlowReader);
+                    self.line.cut_off(Hardship::SlowReader);
                     return self.line.socket.close_will_reset();
                 }
                 Event::Silent => {
@@ -261,7 +279,14 @@ impl Session {
     fn leave(&mut self, leave: Leave, connection: &mut Connection) {
         let reason = match leave {
             Leave::Asked => return self.leave_gracefully(connection),
-            Leave::Idle => Reason::NO_ERROR,
+            Leave::Outlived => {
+                self.line.outlive();
+                return self.leave_gracefully(connection);
+            }
+            Leave::Idle => {
+                self.line.was_idle();
+                Reason::NO_ERROR
+            }
             Leave::Flood => {
                 self.worker.config.tally.met(Hardship::Flood);
                 self.complain("a flood of frames that are no requests, or of requests that are broken off");
@@ -269,7 +294,12 @@ impl Session {
             }
             Leave::SlowHead => {
                 self.worker.config.tally.refused(Refusal::SlowHead);
-                self.complain("Request Timeout: the request's head took too long");
+                self.complain("Request Timeout: the request's head, or the client's settings, took too long");
+                Reason::ENHANCE_YOUR_CALM
+            }
+            Leave::Unread => {
+                self.worker.config.tally.met(Hardship::SlowReader);
+                self.complain("the client makes no room for its answers");
                 Reason::ENHANCE_YOUR_CALM
             }
         };
@@ -294,6 +324,7 @@ impl Session {
         match self.ending {
             Ending::Abrupt(_) => {}
             _ if look.flooded => return Poll::Ready(Event::Leave(Leave::Flood)),
+            _ if look.unread => return Poll::Ready(Event::Leave(Leave::Unread)),
             Ending::No if look.closes => return Poll::Ready(Event::Leave(Leave::Asked)),
             Ending::No | Ending::Graceful(_) => {}
         }
@@ -317,7 +348,7 @@ impl Session {
             (self.ends_at(look), Event::Over),
             (self.line.socket.looked_at(), Event::Stalled),
             (self.idles_until(look), Event::Leave(Leave::Idle)),
-            (self.lasts_until(), Event::Leave(Leave::Asked)),
+            (self.lasts_until(), Event::Leave(Leave::Outlived)),
             (self.silent_until(look), Event::Silent),
             (self.heads_until(look), Event::Leave(Leave::SlowHead)),
         ];
@@ -357,12 +388,13 @@ impl Session {
         Some(since + self.line.config.bounds.head_time?)
     }
 
-    /// The last word reaches a client before a reset does.
+    /// The last word reaches a client before a reset does. What may be on its way is a window's; who sends more floods
+    /// us, and is read no further.
     async fn linger(self, watch: &mut Watch) {
         tokio::select! {
             biased;
             _ = watch.reached(Stage::Draining) => {}
-            () = farewell::linger(&self.line.socket, &self.worker.executor) => {}
+            () = farewell::linger_for(&self.line.socket, &self.worker.executor, CONNECTION_WINDOW as usize) => {}
         }
     }
 }

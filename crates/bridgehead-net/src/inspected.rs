@@ -13,8 +13,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use crate::inspector::{Ahead, Inspector};
 use crate::socket::Socket;
 
-/// What is read at once behind a part of a line.
-const PIECE: usize = 4096;
+/// What is read at once behind a part of a head.
+const PIECE: usize = 8192;
 
 /// A head and a body that are no longer than this leave as one piece: the system takes one for less than it takes two.
 const JOINED: usize = 1280;
@@ -37,8 +37,8 @@ impl AsyncRead for Io {
         loop {
             match inspector.poll_ahead(buffer) {
                 Ahead::Polled(polled) => return polled,
-                Ahead::HalfLine => match ready!(self.poll_rest_of_line(cx, inspector))? {
-                    // Whoever left in a line gets no answer.
+                Ahead::HalfHead => match ready!(self.poll_rest_of_head(cx, inspector))? {
+                    // Whoever left in a head gets no answer.
                     0 => return Poll::Ready(Ok(())),
                     _ => continue,
                 },
@@ -54,12 +54,12 @@ impl AsyncRead for Io {
 }
 
 impl Io {
-    /// Reads what comes behind a part of a line; how much that was.
-    fn poll_rest_of_line(&self, cx: &mut Context<'_>, inspector: &Inspector) -> Poll<io::Result<usize>> {
+    /// Reads what comes behind a part of a head; how much that was.
+    fn poll_rest_of_head(&self, cx: &mut Context<'_>, inspector: &Inspector) -> Poll<io::Result<usize>> {
         let mut space = [MaybeUninit::uninit(); PIECE];
         let mut came = ReadBuf::uninit(&mut space);
         ready!(self.socket.poll_read(cx, &mut came))?;
-        inspector.look_behind_half_line(came.filled());
+        inspector.look_behind_half_head(came.filled());
         Poll::Ready(Ok(came.filled().len()))
     }
 }
@@ -74,6 +74,7 @@ impl AsyncWrite for Io {
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        ready!(self.socket.interim.poll_out_of_the_way(cx, &self.socket))?;
         if self.socket.trailers.is_due() {
             return self.socket.trailers.poll_write(cx, &self.socket, slices);
         }
@@ -96,6 +97,7 @@ impl AsyncWrite for Io {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.socket.interim.poll_leave(cx, &self.socket))?;
         ready!(self.socket.poll_flush(cx))?;
         self.socket.trailers.all_is_written(cx);
         Poll::Ready(Ok(()))

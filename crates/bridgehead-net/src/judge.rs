@@ -40,7 +40,7 @@ pub(crate) fn judge_target(head: &request::Parts) -> Result<(), Refusal> {
 
 fn judge_host(head: &request::Parts) -> Result<(), Refusal> {
     if head.uri.authority().is_some_and(|host| !bridgehead_asgi::is_valid_host(host.as_str().as_bytes())) {
-        return Err(Refusal::BadHost);
+        return Err(Refusal::BadTarget);
     }
     let mut hosts = head.headers.get_all(HOST).iter();
     match (hosts.next(), hosts.next()) {

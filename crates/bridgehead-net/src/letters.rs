@@ -52,14 +52,17 @@ pub(crate) fn is_token(word: &[u8]) -> bool {
 /// Whether something can be a target, be it one that nobody serves.
 pub(crate) fn is_target(word: &[u8]) -> bool {
     match word {
-        [b'/', ..] => {
-            let query = memchr(b'?', word).unwrap_or(word.len());
-            let (path, query) = word.split_at(query);
-            path.iter().all(|byte| is(*byte, PATH)) && query.iter().all(|byte| is(*byte, QUERY))
-        }
+        [b'/', ..] => are_of_urls(word),
         // A fragment would be cut off, and bytes beyond ASCII are to be escaped.
         _ => word.is_ascii() && memchr(b'#', word).is_none() && Uri::try_from(word).is_ok(),
     }
+}
+
+/// Whether every byte of a target may stand where it does, in a path or in a query.
+pub(crate) fn are_of_urls(target: &[u8]) -> bool {
+    let query = memchr(b'?', target).unwrap_or(target.len());
+    let (path, query) = target.split_at(query);
+    path.iter().all(|byte| is(*byte, PATH)) && query.iter().all(|byte| is(*byte, QUERY))
 }
 
 /// Whether a target is longer than anybody could read it.
@@ -73,6 +76,25 @@ pub(crate) fn field(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let (name, value) = line.split_at(end);
     let value = value.strip_prefix(b":")?;
     (!name.is_empty() && is_text(value)).then_some((name, value))
+}
+
+/// Whether it goes on with the line before it, as was once allowed.
+pub(crate) fn is_folded(line: &[u8]) -> bool {
+    matches!(line, [b' ' | b'\t', ..])
+}
+
+/// Without the blanks around it.
+pub(crate) fn trimmed(mut value: &[u8]) -> &[u8] {
+    while let [b' ' | b'\t', rest @ ..] | [rest @ .., b' ' | b'\t'] = value {
+        value = rest;
+    }
+    value
+}
+
+/// A length is digits, and nothing else.
+pub(crate) fn decimal(value: &[u8]) -> Option<u64> {
+    let digits = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
+    if digits { std::str::from_utf8(value).ok()?.parse().ok() } else { None }
 }
 
 /// Whether there is no control character but tabs. Looked at by eight bytes, since every head comes by here.
@@ -128,6 +150,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "64 KiB take too long")]
     fn the_longest_target_is_as_long_as_hyper_takes() {
         let mut target = [b"/", [b'a'; LONGEST_TARGET - 1].as_slice()].concat();
         assert!(!is_too_long(&target) && Uri::try_from(&*target).is_ok());

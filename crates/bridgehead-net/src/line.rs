@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Instant;
 
-use bridgehead_metrics::Gauge;
+use bridgehead_metrics::{Counter, Gauge};
 use http::request;
 
 use crate::accept::Worker;
@@ -67,6 +67,10 @@ pub(crate) enum Phase {
 pub(crate) enum Lookout {
     Nobody,
     Witness(Witness),
+    /// Its request has not been read whole, so it is looked at only now and then: next at this time.
+    Unread(Witness, Instant),
+    /// It sends no more, and not all of what it sent has been read.
+    Tail(Witness, Breach),
     /// It sends no more, and its application knows.
     Breach(Breach),
 }
@@ -78,11 +82,12 @@ impl Line {
         if let Some(meters) = &worker.config.meters {
             socket.counts_on(meters.sheet.clone());
         }
+        let spoken = socket.spoken();
         Self {
             socket: Arc::new(socket),
             trusted: worker.config.forwarding.as_ref().is_some_and(|each| each.proxies.trust(&peer.client)),
             peer,
-            inspector: Arc::new(Inspector::new(worker.config.bounds.head)),
+            inspector: Arc::new(Inspector::new(worker.config.bounds.head, spoken)),
             lingers: AtomicBool::new(false),
             draining: AtomicBool::new(false),
             last_call: AtomicBool::new(worker.watch.is_past(Stage::LastCall)),
@@ -120,7 +125,7 @@ impl Line {
     pub(crate) fn begin(self: &Arc<Self>, head: &request::Parts) -> Turn {
         *self.phase() = Phase::Busy(Lookout::Nobody);
         if self.lifetime.count() {
-            self.last_call.store(true, Ordering::Relaxed);
+            self.outlive();
         }
         if let Some(meters) = &self.config.meters {
             meters.sheet.up(Gauge::Http1Busy);
@@ -138,8 +143,21 @@ impl Line {
     /// A connection that has had its time has one more answer.
     pub(crate) fn look_at_lifetime(&self, now: Instant) {
         if self.lifetime.is_over(now) {
-            self.last_call.store(true, Ordering::Relaxed);
+            self.outlive();
         }
+    }
+
+    /// The connection has had its time, or its requests: one answer is left to it.
+    pub(crate) fn outlive(&self) {
+        if !self.last_call.swap(true, Ordering::Relaxed) {
+            self.config.tally.closed(Counter::LifetimeEnds);
+        }
+    }
+
+    /// It is closed, since nothing was asked for too long.
+    pub(crate) fn was_idle(&self) {
+        let usual = self.crowd.keep_alive(self.config.keep_alive) == self.config.keep_alive;
+        self.config.tally.closed(if usual { Counter::IdleEnds } else { Counter::HurriedEnds });
     }
 
     /// When the connection has had its time, and whether it has with a request that has come.

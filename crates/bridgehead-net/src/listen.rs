@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use bridgehead_tls::Credentials;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::sync::Notify;
 
 use crate::forked;
 use crate::handshake::Doorway;
@@ -40,6 +41,18 @@ pub enum Ownership {
     Shared,
 }
 
+/// Has one listener let nobody in any more but those who wait, while connections go on. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub struct Shutter(Arc<Notify>);
+
+impl Shutter {
+    /// From any thread; once is enough.
+    pub fn fall(&self) {
+        // Kept until the one task that takes the clients looks.
+        self.0.notify_one();
+    }
+}
+
 /// What becomes of a listener's clients.
 #[derive(Clone, Debug)]
 pub(crate) enum Door {
@@ -57,6 +70,7 @@ pub struct Listener {
     kind: Kind<std::net::TcpListener, std::os::unix::net::UnixListener>,
     ownership: Ownership,
     recall: Option<std::os::unix::net::UnixStream>,
+    shutter: Shutter,
     door: Door,
     /// Whose it is, if it is another worker's.
     slot: Option<usize>,
@@ -70,6 +84,7 @@ pub(crate) struct Open {
     kind: Kind<TcpListener, UnixListener>,
     ownership: Ownership,
     recall: Option<UnixStream>,
+    shutter: Shutter,
     door: Door,
     silence: Option<Duration>,
 }
@@ -101,7 +116,7 @@ impl Listener {
         } else {
             return Err(ListenError::Family);
         };
-        Ok(Self { kind, ownership, recall: None, door: Door::Open, slot: None })
+        Ok(Self { kind, ownership, recall: None, shutter: Shutter::default(), door: Door::Open, slot: None })
     }
 
     /// One that is lent to this worker until whoever lent it says something on this socket, or closes its end. From then
@@ -133,6 +148,12 @@ impl Listener {
         Self { slot: Some(slot), ..self }
     }
 
+    /// By which it is shut before its worker drains.
+    #[must_use]
+    pub fn shutter(&self) -> Shutter {
+        self.shutter.clone()
+    }
+
     /// Whose it is, if it is another worker's.
     pub(crate) fn slot(&self) -> Option<usize> {
         self.slot
@@ -145,7 +166,8 @@ impl Listener {
             Kind::Unix(listener, path) => Kind::Unix(listener.try_clone()?, path.clone()),
         };
         let recall = self.recall.as_ref().map(std::os::unix::net::UnixStream::try_clone).transpose()?;
-        Ok(Self { kind, ownership: self.ownership, recall, door: self.door.clone(), slot: self.slot })
+        let (shutter, door) = (self.shutter.clone(), self.door.clone());
+        Ok(Self { kind, ownership: self.ownership, recall, shutter, door, slot: self.slot })
     }
 
     /// No child that the application forks keeps it.
@@ -158,18 +180,19 @@ impl Listener {
 
     /// Makes it known to the current runtime.
     pub(crate) fn open(self) -> io::Result<Open> {
-        let Self { kind, ownership, recall, door, .. } = self;
+        let Self { kind, ownership, recall, shutter, door, .. } = self;
         let recall = recall.map(UnixStream::from_std).transpose()?;
         Ok(match kind {
             Kind::Tcp(listener) => {
                 let listener = TcpListener::from_std(listener)?;
                 let _owned = forked::Claim::on(&listener);
-                Open { _owned, kind: Kind::Tcp(listener), ownership, recall, door, silence: None }
+                Open { _owned, kind: Kind::Tcp(listener), ownership, recall, shutter, door, silence: None }
             }
             Kind::Unix(listener, path) => {
                 let listener = UnixListener::from_std(listener)?;
                 let _owned = forked::Claim::on(&listener);
-                Open { _owned, kind: Kind::Unix(listener, path), ownership, recall, door, silence: None }
+                let kind = Kind::Unix(listener, path);
+                Open { _owned, kind, ownership, recall, shutter, door, silence: None }
             }
         })
     }
@@ -192,6 +215,11 @@ impl Open {
         if let (Kind::Tcp(listener), Ownership::Ours) = (&self.kind, self.ownership) {
             drop_newcomers(&socket2::SockRef::from(listener));
         }
+    }
+
+    /// When it is to let nobody in any more, though its worker serves on. For one task.
+    pub(crate) async fn is_shut(&self) {
+        self.shutter.0.notified().await;
     }
 
     /// When it has to be given back; never, if it is not lent. For one task.

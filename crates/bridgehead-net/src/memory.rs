@@ -5,7 +5,11 @@
 //! Invariant: what is lent never exceeds what there is, and comes back when its holder is dropped.
 
 use std::sync::Arc;
+#[cfg(not(loom))]
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes for all WebSockets of a worker.
 pub(crate) const ALL: usize = 256 * 1024 * 1024;
@@ -56,7 +60,7 @@ impl Drop for Loan {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

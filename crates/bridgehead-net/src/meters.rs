@@ -1,6 +1,6 @@
 //! What is measured of requests, connections and WebSockets, where somebody may read it.
 //!
-//! Not what is refused, which is always counted (`tally`). Without meters none of this costs more than a look whether there
+//! Not what is refused, which is always counted (`tally`): that is known here so that it is told from what is answered. Without meters none of this costs more than a look whether there
 //! are any.
 //!
 //! Invariant: what went up goes down again, however its connection ends.
@@ -11,6 +11,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use bridgehead_metrics::{Closing, Counter, Gauge, Protocol, Series, Sheet, SlowRequest, Timing};
 use http::{StatusCode, Uri, Version, request};
 
+use crate::peer::Scheme;
+use crate::refusal::Refusal;
 use crate::story::Story;
 
 /// What a request is counted by that got no answer, as in access lines.
@@ -53,35 +55,54 @@ impl Drop for During {
 #[derive(Debug)]
 pub(crate) struct Course {
     story: Arc<Story>,
-    method: &'static str,
-    protocol: Protocol,
-    status: u16,
+    series: Series,
+    /// Why it was not answered by the application, if it was not.
+    refusal: Option<Refusal>,
     /// For the slowest.
     target: Uri,
 }
 
 impl Course {
-    pub(crate) fn begin(meters: &Meters, head: &request::Parts, story: &Arc<Story>) -> Self {
-        meters.sheet.up(Gauge::Active);
+    pub(crate) fn begin(meters: &Meters, head: &request::Parts, scheme: Scheme, story: &Arc<Story>) -> Self {
         let protocol = match head.version {
             Version::HTTP_2 => Protocol::Http2,
             Version::HTTP_10 => Protocol::Http10,
             _ => Protocol::Http11,
         };
-        let method = Series::method_of(head.method.as_str());
-        Self { story: Arc::clone(story), method, protocol, status: CLIENT_LEFT, target: head.uri.clone() }
+        let scheme = match scheme {
+            Scheme::Http | Scheme::Ws => bridgehead_metrics::Scheme::Http,
+            Scheme::Https | Scheme::Wss => bridgehead_metrics::Scheme::Https,
+        };
+        let series = Series::new(head.method.as_str(), CLIENT_LEFT, protocol).by(scheme);
+        meters.sheet.enter(series);
+        Self { story: Arc::clone(story), series, refusal: None, target: head.uri.clone() }
+    }
+
+    /// It was the question whether clients are welcome, and was told this: nobody's request, and not measured as one.
+    pub(crate) fn was_a_probe(self, meters: &Meters, told: StatusCode) {
+        meters.sheet.leave(self.series);
+        let counter = if told.is_success() { Counter::ProbesWelcomed } else { Counter::ProbesTurnedAway };
+        meters.sheet.add(counter, 1);
+    }
+
+    /// It gets no answer of the application.
+    pub(crate) fn refused(&mut self, refusal: Refusal) {
+        self.refusal = Some(refusal);
     }
 
     /// The head of its answer is complete.
     pub(crate) fn answered(&mut self, meters: &Meters, status: StatusCode) {
-        self.status = status.as_u16();
-        meters.sheet.record(Timing::FirstByte, self.story.began().elapsed());
+        self.series = self.series.answered(status.as_u16());
+        // Who is turned away is so at once: with those answers would seem to come the sooner the fewer there are.
+        if !self.refusal.is_some_and(Refusal::is_overload) {
+            meters.sheet.record(Timing::FirstByte, self.story.began().elapsed());
+        }
     }
 
     pub(crate) fn end(self, meters: &Meters) {
         let time = self.story.began().elapsed();
-        let series = Series::new(self.method, self.status, self.protocol);
-        meters.sheet.down(Gauge::Active);
+        let series = self.refusal.map_or(self.series, |refusal| self.series.refused(refusal as usize));
+        meters.sheet.leave(series);
         meters.sheet.request(series, time);
         if meters.sheet.is_slow(time) {
             meters.sheet.keep_slow(&SlowRequest {

@@ -87,8 +87,7 @@ impl Shared {
         }
         if !state.download.begun && !state.is_gone() {
             state.download.answer = Some(Answer::Refused(late));
-            state.download.chunks.clear();
-            state.download.size = 0;
+            state.download.unsent.clear();
         }
         let (parked, cancelled) = (state.unpark(), state.cancel());
         let wakers = state.abandon();

@@ -24,7 +24,8 @@ const FREE: usize = 4 * 1024;
 /// Bytes that are inflated in one go.
 const STEP: usize = 4 * 1024;
 
-const NO_MEMORY: Failure = Failure { code: 1013, reason: "there is no memory left for the message" };
+pub(crate) const NO_MEMORY: Failure =
+    Failure { code: 1013, reason: "there is no memory left for the message" };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {

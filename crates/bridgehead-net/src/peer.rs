@@ -124,7 +124,8 @@ pub struct Peer {
 pub struct Facade {
     /// In the place of the request's host; as valid as one.
     pub host: Option<Vec<u8>>,
-    /// In the place of the root path: it begins with a slash, ends with none, and is as it stands in a target.
+    /// In the place of the root path: it is empty, or begins with a slash; ends with none, and is as it
+    /// stands in a target.
     pub prefix: Option<String>,
 }
 

@@ -81,11 +81,9 @@ impl Proxies {
     pub(crate) fn trust(&self, client: &Address) -> bool {
         match (self, client) {
             (Self::All, _) => true,
-            // A socket for both families has written it as an address of IPv6.
-            (Self::Known(known), Address::Inet(client)) => match client.ip() {
-                IpAddr::V4(short) => known.has(short.into()) || known.has(short.to_ipv6_mapped().into()),
-                long @ IpAddr::V6(_) => known.has(long),
-            },
+            // By IPv4's words alone where a socket for both families has written it as an address of IPv6, too: who
+            // names networks of IPv6 does not mean all of IPv4.
+            (Self::Known(known), Address::Inet(client)) => known.has(client.ip()),
             (Self::Known(known), Address::Unix(_)) => known.trusts_unix(),
             (Self::Known(_), Address::Forwarded { .. }) => false,
         }
@@ -117,7 +115,11 @@ pub(crate) mod tests {
         let cases: &[(&[&str], &str, bool)] = &[
             (&["127.0.0.1"], "127.0.0.1:1", true),
             (&["127.0.0.1"], "[::ffff:127.0.0.1]:1", true),
-            (&["::ffff:127.0.0.1"], "127.0.0.1:1", true),
+            (&["::ffff:127.0.0.1"], "127.0.0.1:1", false),
+            (&["::ffff:127.0.0.1"], "[::ffff:127.0.0.1]:1", false),
+            (&["::/0"], "127.0.0.1:1", false),
+            (&["::/0"], "[::ffff:127.0.0.1]:1", false),
+            (&["::ffff:0:0/96"], "127.0.0.1:1", false),
             (&["127.0.0.1"], "127.0.0.2:1", false),
             (&["127.0.0.1"], "[::1]:1", false),
             (&["127.0.0.0/8"], "127.9.9.9:1", true),

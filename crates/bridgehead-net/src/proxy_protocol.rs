@@ -182,6 +182,9 @@ fn values(mut rest: &[u8]) -> Result<(), Malformed> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
     use super::*;
 
     fn ends_at(client: &str, server: &str) -> Said {
@@ -298,6 +301,62 @@ mod tests {
         ] {
             let bytes = binary(command, family, rest);
             assert_eq!(read(&bytes), Err(Malformed::Garbled), "{bytes:x?}");
+        }
+    }
+
+    fn ends() -> impl Strategy<Value = (SocketAddr, SocketAddr)> {
+        let four = any::<([u8; 4], [u8; 4], u16, u16)>()
+            .prop_map(|(from, to, one, other)| ((from, one).into(), (to, other).into()));
+        let six = any::<([u16; 8], [u16; 8], u16, u16)>()
+            .prop_map(|(from, to, one, other)| ((from, one).into(), (to, other).into()));
+        prop_oneof![four, six]
+    }
+
+    fn as_line(client: SocketAddr, server: SocketAddr) -> Vec<u8> {
+        let family = if client.is_ipv4() { "TCP4" } else { "TCP6" };
+        let (from, to) = (client.ip(), server.ip());
+        format!("PROXY {family} {from} {to} {} {}\r\n", client.port(), server.port()).into_bytes()
+    }
+
+    fn as_binary(client: SocketAddr, server: SocketAddr, values: &[(u8, Vec<u8>)]) -> Vec<u8> {
+        let octets = |address: SocketAddr| match address.ip() {
+            IpAddr::V4(address) => address.octets().to_vec(),
+            IpAddr::V6(address) => address.octets().to_vec(),
+        };
+        let ports = [client.port().to_be_bytes(), server.port().to_be_bytes()].concat();
+        let mut rest = [octets(client), octets(server), ports].concat();
+        for (kind, value) in values {
+            rest.push(*kind);
+            rest.extend(u16::try_from(value.len()).expect("a short one").to_be_bytes());
+            rest.extend(value);
+        }
+        binary(0x21, if client.is_ipv4() { 0x11 } else { 0x21 }, &rest)
+    }
+
+    proptest! {
+        #[test]
+        fn any_two_ends_are_read_by_either_version_and_nothing_behind_them(
+            (client, server) in ends(),
+            values in vec((any::<u8>(), vec(any::<u8>(), 0..40)), 0..5),
+            behind in vec(any::<u8>(), 0..64),
+        ) {
+            for header in [as_line(client, server), as_binary(client, server, &values)] {
+                let bytes = [&header[..], &behind].concat();
+                prop_assert_eq!(whole(&bytes), Ok((Said::Ends { client, server }, header.len())));
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_a_header_or_none(
+            begins in prop_oneof![Just(&b""[..]), Just(&b"PROXY "[..]), Just(&SIGNATURE[..])],
+            rest in vec(any::<u8>(), 0..200),
+        ) {
+            let bytes = [begins, &rest].concat();
+            if let Ok((_, length)) = whole(&bytes) {
+                prop_assert!(length <= bytes.len());
+                // What stands behind it changes nothing.
+                prop_assert_eq!(whole(&bytes[..length]), whole(&bytes));
+            }
         }
     }
 }

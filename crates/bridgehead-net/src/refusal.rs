@@ -61,11 +61,17 @@ pub(crate) enum Refusal {
     ApplicationFailed,
     /// The application took longer than it may to accept a WebSocket, or to refuse it.
     SlowAcceptance,
+    /// A target has a byte that no URL has as it is.
+    RawByte,
+    /// As many files are open as may be, and as many requests wait for one to be closed.
+    FilesFull,
+    /// It has waited for that for too long.
+    FilesTooLong,
 }
 
 impl Refusal {
     /// All of them, in the order by whose numbers they are counted.
-    pub(crate) const ALL: [Self; 35] = [
+    pub(crate) const ALL: [Self; 38] = [
         Self::NoHost,
         Self::TwoHosts,
         Self::BadHost,
@@ -101,6 +107,9 @@ impl Refusal {
         Self::BadDenial,
         Self::ApplicationFailed,
         Self::SlowAcceptance,
+        Self::RawByte,
+        Self::FilesFull,
+        Self::FilesTooLong,
     ];
 
     pub(crate) fn status(self) -> StatusCode {
@@ -109,6 +118,7 @@ impl Refusal {
             | Self::TwoHosts
             | Self::BadHost
             | Self::BadTarget
+            | Self::RawByte
             | Self::BadRequestLine
             | Self::BareLineFeed
             | Self::FoldedLine
@@ -130,7 +140,11 @@ impl Refusal {
             Self::UnknownVersion | Self::Preface => StatusCode::HTTP_VERSION_NOT_SUPPORTED,
             Self::BadMethod | Self::UnknownCoding => StatusCode::NOT_IMPLEMENTED,
             Self::UnknownExpectation => StatusCode::EXPECTATION_FAILED,
-            Self::Overloaded | Self::QueueFull | Self::QueuedTooLong => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Overloaded
+            | Self::QueueFull
+            | Self::QueuedTooLong
+            | Self::FilesFull
+            | Self::FilesTooLong => StatusCode::SERVICE_UNAVAILABLE,
             Self::SlowAnswer | Self::SlowAcceptance => StatusCode::GATEWAY_TIMEOUT,
             Self::BadDenial | Self::ApplicationFailed => StatusCode::INTERNAL_SERVER_ERROR,
         }
@@ -141,7 +155,12 @@ impl Refusal {
             Self::NoHost => "Bad Request: an HTTP/1.1 request needs a Host header",
             Self::TwoHosts => "Bad Request: one Host header was due, more came",
             Self::BadHost => "Bad Request: the Host header is not a host with an optional port",
-            Self::BadTarget => "Bad Request: the request target must begin with / or be an absolute URL",
+            Self::BadTarget => {
+                "Bad Request: the request target must begin with / or be an absolute URL without a user"
+            }
+            Self::RawByte => {
+                r#"Bad Request: the request target has a raw ", <, >, `, #, control or non-ASCII byte: percent-encode it"#
+            }
             Self::LongTarget => "URI Too Long: the request target is longer than is allowed",
             Self::BadRequestLine => "Bad Request: the first line must be a method, a target and HTTP/1.1",
             Self::UnknownVersion | Self::Preface => {
@@ -174,6 +193,10 @@ impl Refusal {
             Self::QueuedTooLong => {
                 "Service Unavailable: too many requests are running, and none ended in time"
             }
+            Self::FilesFull => {
+                "Service Unavailable: too many files are open, and too many requests wait for them"
+            }
+            Self::FilesTooLong => "Service Unavailable: too many files are open, and none was closed in time",
             Self::SlowAnswer => "Gateway Timeout: the application took too long",
             Self::SlowAcceptance => {
                 "Gateway Timeout: the application neither accepted nor refused the WebSocket in time"
@@ -221,6 +244,9 @@ impl Refusal {
             Self::SlowAnswer => "slow_answer",
             Self::ApplicationFailed => "application_failed",
             Self::SlowAcceptance => "slow_acceptance",
+            Self::RawByte => "raw_byte",
+            Self::FilesFull => "files_full",
+            Self::FilesTooLong => "files_too_long",
         }
     }
 
@@ -231,7 +257,7 @@ impl Refusal {
     }
 
     /// Whether the same request may well be answered a moment later.
-    fn is_overload(self) -> bool {
+    pub(crate) fn is_overload(self) -> bool {
         self.status() == StatusCode::SERVICE_UNAVAILABLE
     }
 

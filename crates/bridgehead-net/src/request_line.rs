@@ -37,7 +37,7 @@ pub(crate) fn request_line(line: &[u8], limits: &HeadLimits) -> Result<Minor, Re
         return Err(Refusal::BadRequestLine);
     }
     if !letters::is_target(target) {
-        return Err(Refusal::BadTarget);
+        return Err(if letters::are_of_urls(target) { Refusal::BadTarget } else { Refusal::RawByte });
     }
     match version {
         _ if line == b"PRI * HTTP/2.0" => Err(Refusal::Preface),

@@ -21,17 +21,19 @@ use crate::body::{AnswerBody, Framing};
 use crate::client_half::ClientHalf;
 use crate::config::{Config, Departures};
 use crate::exchange::{self, After, Answer, Flow};
+use crate::http_date;
 use crate::judge::judge;
 use crate::line::Line;
 use crate::overseer::Term;
 use crate::refusal::Refusal;
 use crate::request_id;
+use crate::session_end::Opened;
 use crate::socket::Socket;
+use crate::static_answer;
 use crate::turn::Turn;
 use crate::upload::{Begin, Progress, Uploader};
 use crate::websocket;
 use crate::websocket_handshake::{self as handshake, Handshake};
-use crate::websocket_session::Opened;
 
 /// The application was told that its client has gone, or did not keep to what it declared to the last one: hyper closes
 /// the connection and says nothing.
@@ -48,12 +50,21 @@ pub(crate) async fn answer(
     if line.previous_is_through().await == After::Close {
         return Err(ClientGone);
     }
-    let (head, body) = request.into_parts();
+    let (mut head, body) = request.into_parts();
     let mut turn = line.begin(&head);
     let version = head.version;
     if let Some(response) = health_of(&worker, &line, &head, body.is_end_stream()) {
+        turn.was_a_probe(response.status());
         return Ok(said(response, &line, turn));
     }
+    if let Some(asked) = static_answer::asked(&worker, &head) {
+        let request = (head, turn, body.is_end_stream());
+        match Box::pin(static_answer::answer(&worker, &line, asked, request)).await {
+            Ok(response) => return Ok(response),
+            Err(elsewhere) => (head, turn) = elsewhere,
+        }
+    }
+    let wish = worker.config.compression.as_ref().map(|compression| compression.wish(&head));
     let upgrade = match judge(&head).and_then(|()| upgrade_of(&head, &line, &worker)) {
         Ok(upgrade) => upgrade,
         Err(refusal) => return Ok(refuse(refusal, &line, version, turn)),
@@ -64,10 +75,12 @@ pub(crate) async fn answer(
     }
     let flow = if body.is_end_stream() { Flow::Complete } else { Flow::Open };
     let (mut client, uploader, half) = open(&worker, &mut turn, flow);
+    let hinted = worker.config.http1_early_hints && version == Version::HTTP_11 && websocket.is_none();
+    if hinted {
+        client.takes_hints();
+    }
     // The rest of its body waits in the client's socket meanwhile.
-    let waits = worker.waits();
-    let admitted = worker.admission.enter(|patience| worker.executor.sleep(patience)).await;
-    drop(waits);
+    let admitted = worker.admit().await;
     if flow == Flow::Open
         && let Err(refusal) = upload(&worker, uploader, body, &head).await
     {
@@ -85,7 +98,14 @@ pub(crate) async fn answer(
             drop(half);
         }
     }
-    let answer = std::future::poll_fn(|cx| client.poll_answer(cx)).await;
+    let mut answer = std::future::poll_fn(|cx| match hinted {
+        true => line.socket.interim.poll_answer(&mut client, cx),
+        false => client.poll_answer(cx),
+    })
+    .await;
+    if let (Some(compression), Some(wish)) = (&worker.config.compression, wish) {
+        compression.apply(&wish, &mut answer, &mut client);
+    }
     Said { line: &line, version, upgrade }.reply(client, answer, turn)
 }
 
@@ -157,7 +177,8 @@ fn open(worker: &Worker, turn: &mut Turn, flow: Flow) -> (ClientHalf, Uploader, 
 }
 
 /// What the application is to have. Made where it stays: a head is long.
-fn arrival(head: request::Parts, turn: &Turn, asked: Asked) -> Box<Arrival> {
+fn arrival(mut head: request::Parts, turn: &Turn, asked: Asked) -> Box<Arrival> {
+    turn.name_span(&mut head.headers);
     Box::new(Arrival {
         head: RequestHead {
             method: head.method,
@@ -291,7 +312,7 @@ fn ends_connection(answer: &Answer) -> bool {
 }
 
 /// Says that the connection ends with this answer.
-fn say_close<B>(response: &mut Response<B>, version: Version) {
+pub(crate) fn say_close<B>(response: &mut Response<B>, version: Version) {
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     if version == Version::HTTP_10 {
         // To a client of 1.0 that asked for it, hyper promises to keep the connection as well, unless the answer is of
@@ -334,8 +355,8 @@ fn response(parts: ResponseParts, config: &Config, turn: &mut Turn) -> Response<
     response
 }
 
-fn refuse(refusal: Refusal, line: &Line, version: Version, turn: Turn) -> Response<AnswerBody> {
-    turn.refused(refusal);
+pub(crate) fn refuse(refusal: Refusal, line: &Line, version: Version, turn: Turn) -> Response<AnswerBody> {
+    let turn = turn.refused(refusal);
     let mut response = refusal.response();
     if !refusal.keeps_connection() {
         line.will_linger();
@@ -359,6 +380,9 @@ pub(crate) fn complete<B>(response: &mut Response<B>, config: &Config, turn: &mu
         let _ = response.headers_mut().try_append(request_id::HEADER, trace.id_value());
     }
     add_defaults(response.headers_mut(), config);
+    if http_date::is_set_back() {
+        http_date::add(response.headers_mut(), config);
+    }
     turn.answered(response.status(), response.headers());
 }
 

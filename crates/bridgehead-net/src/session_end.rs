@@ -10,6 +10,8 @@ use std::task::Context;
 
 use bridgehead_asgi::Closing;
 
+use crate::config::WebSockets;
+use crate::deflate::Deflation;
 use crate::meters::Conversation;
 use crate::websocket::{Ending, Message, Shared, Stage, wake};
 
@@ -19,6 +21,15 @@ pub(crate) struct SessionEnd {
     shared: Arc<Shared>,
     /// Once it is accepted.
     pub(crate) conversation: Option<Conversation>,
+}
+
+/// A WebSocket that was accepted.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) end: SessionEnd,
+    pub(crate) settings: WebSockets,
+    /// What its messages are compressed with, if they are.
+    pub(crate) deflation: Option<Deflation>,
 }
 
 /// What the application wants of the session.

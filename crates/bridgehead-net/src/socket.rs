@@ -7,32 +7,30 @@
 //! Invariant: reading, writing and watching happen in the connection's one task, so the single waker that Tokio keeps
 //! per direction is always that task's.
 
-use std::io::{self, IoSlice, Read};
-use std::mem::MaybeUninit;
-use std::os::fd::AsFd;
+use std::io::{self, IoSlice};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker, ready};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bridgehead_metrics::{Counter, Sheet};
-use socket2::SockRef;
-use tokio::io::{Interest, ReadBuf};
+use bytes::Buf;
+use tokio::io::ReadBuf;
 use tokio::net::{TcpStream, UnixStream};
 
 use crate::config::Unconfirmed;
 use crate::crowd::Seat;
-use crate::forked;
+use crate::family::Stream;
+use crate::inspector::Spoken;
+use crate::interim::Interim;
 use crate::pace::PaceLimits;
 use crate::reading::Reading;
 use crate::session::{Session, Wire};
 use crate::trailer_section::TrailerSection;
 
-/// A connected stream of either family.
+/// A connected stream, and what is known of it.
 #[derive(Debug)]
 pub(crate) struct Socket {
-    // Before the stream, so that it is given up first: a child must never close a number that means something new.
-    _owned: forked::Claim,
     pub(crate) stream: Stream,
     pub(crate) layer: Layer,
     // Whether a close is a reset, or comes behind the client's own end: no word can be taken back by it any more.
@@ -44,6 +42,7 @@ pub(crate) struct Socket {
     held_up: AtomicBool,
     reading: Mutex<Reading>,
     pub(crate) trailers: TrailerSection,
+    pub(crate) interim: Interim,
     // Bytes that the system has taken.
     written: AtomicU64,
     // Where bytes are counted, if they are.
@@ -60,12 +59,6 @@ pub(crate) enum Layer {
     Tls(Box<Mutex<Session>>),
 }
 
-#[derive(Debug)]
-pub(crate) enum Stream {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-}
-
 /// What a look at the socket showed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sight {
@@ -77,31 +70,17 @@ pub(crate) enum Sight {
     Broken,
 }
 
-/// Calls the same method on whichever stream it is.
-macro_rules! either {
-    ($socket:expr, $stream:ident => $call:expr) => {
-        match &$socket.stream {
-            $crate::socket::Stream::Tcp($stream) => $call,
-            $crate::socket::Stream::Unix($stream) => $call,
-        }
-    };
-}
-pub(crate) use either;
-
 impl Socket {
     pub(crate) fn tcp(stream: TcpStream) -> Self {
-        // A refusal of the option only costs latency.
-        let _ = stream.set_nodelay(true);
-        Self::new(forked::Claim::on(&stream), Stream::Tcp(stream))
+        Self::new(Stream::tcp(stream))
     }
 
     pub(crate) fn unix(stream: UnixStream) -> Self {
-        Self::new(forked::Claim::on(&stream), Stream::Unix(stream))
+        Self::new(Stream::unix(stream))
     }
 
-    fn new(owned: forked::Claim, stream: Stream) -> Self {
+    pub(crate) fn new(stream: Stream) -> Self {
         Self {
-            _owned: owned,
             stream,
             layer: Layer::None,
             final_word: AtomicBool::new(false),
@@ -109,6 +88,7 @@ impl Socket {
             held_up: AtomicBool::new(false),
             reading: Mutex::new(Reading::new(PaceLimits::default())),
             trailers: TrailerSection::default(),
+            interim: Interim::default(),
             written: AtomicU64::new(0),
             meters: None,
             seat: None,
@@ -126,6 +106,17 @@ impl Socket {
         self.layer = Layer::Tls(Box::new(Mutex::new(session)));
     }
 
+    /// What was agreed on in the handshake, if there was one.
+    pub(crate) fn spoken(&self) -> Spoken {
+        match &self.layer {
+            Layer::None => Spoken::Either,
+            Layer::Tls(session) if locked(session).connection().alpn_protocol() == Some(b"h2") => {
+                Spoken::Http2
+            }
+            Layer::Tls(_) => Spoken::Http1,
+        }
+    }
+
     /// Looks whether the client has left, taking nothing from who reads next.
     pub(crate) fn poll_sight(&self, cx: &mut Context<'_>) -> Poll<Sight> {
         if let Layer::Tls(session) = &self.layer {
@@ -136,11 +127,10 @@ impl Socket {
 
     pub(crate) fn poll_sight_wire(&self, cx: &mut Context<'_>) -> Poll<Sight> {
         loop {
-            if ready!(either!(self, stream => stream.poll_read_ready(cx))).is_err() {
+            if ready!(self.stream.poll_read_ready(cx)).is_err() {
                 return Poll::Ready(Sight::Broken);
             }
-            match either!(self, stream => stream.try_io(Interest::READABLE, || peek(&SockRef::from(stream))))
-            {
+            match self.stream.try_peek() {
                 Ok(0) => return Poll::Ready(Sight::Closed),
                 Ok(_) => return Poll::Ready(Sight::Bytes),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -151,8 +141,7 @@ impl Socket {
 
     /// Makes the coming close a reset: the client must not take what it got for the whole.
     pub(crate) fn close_will_reset(&self) {
-        // Where it is refused the client sees a plain end, which is all that is left to do.
-        let _ = either!(self, stream => SockRef::from(stream).set_linger(Some(Duration::ZERO)));
+        self.stream.close_will_reset();
         self.final_word.store(true, Ordering::Relaxed);
         if let Layer::Tls(session) = &self.layer {
             locked(session).will_not_end();
@@ -180,6 +169,11 @@ impl Socket {
         self.held_up.load(Ordering::Relaxed)
     }
 
+    /// How many bytes have left.
+    pub(crate) fn written(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
+    }
+
     /// Waits until all that was to be written was taken.
     pub(crate) fn poll_at_rest(&self, cx: &mut Context<'_>) -> Poll<()> {
         if !self.is_held_up() {
@@ -196,7 +190,7 @@ impl Socket {
 
     /// How many bytes the client's system has not confirmed, where that can be known.
     pub(crate) fn unconfirmed(&self, ask: Unconfirmed) -> u64 {
-        either!(self, stream => ask(stream.as_fd())).unwrap_or_default()
+        self.stream.unconfirmed(ask).unwrap_or_default()
     }
 
     /// Whether the close that comes is one that takes nothing back from the client, whatever it has sent.
@@ -214,23 +208,20 @@ impl Socket {
         self.reading.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes what has come and forgets it. Ready at the end of the stream, or when it is broken.
-    pub(crate) fn poll_discard(&self, cx: &mut Context<'_>) -> Poll<()> {
-        let mut space = [MaybeUninit::uninit(); 16 * 1024];
-        let mut buffer = ReadBuf::uninit(&mut space);
-        match ready!(self.poll_read(cx, &mut buffer)) {
-            Ok(()) if !buffer.filled().is_empty() => {
-                // Others have their turn in between.
-                cx.waker().wake_by_ref();
-                Poll::Pending
-            }
-            _ => Poll::Ready(()),
-        }
-    }
-
     /// Writes what it can of the bytes.
     pub(crate) fn poll_say(&self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.poll_write(cx, &[IoSlice::new(bytes)])
+    }
+
+    /// Writes all of the bytes, and takes away what has left already.
+    pub(crate) fn poll_say_all(&self, cx: &mut Context<'_>, bytes: &mut impl Buf) -> Poll<io::Result<()>> {
+        while bytes.has_remaining() {
+            match ready!(self.poll_say(cx, bytes.chunk()))? {
+                0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                count => bytes.advance(count),
+            }
+        }
+        Poll::Ready(Ok(()))
     }
 
     /// Says that nothing more comes, once the client can have all that was written.
@@ -240,13 +231,8 @@ impl Socket {
             let _ = ready!(locked(session).poll_end(&mut Wire { socket: self, cx }));
         }
         self.was_flushed();
-        self.end();
+        self.stream.end();
         Poll::Ready(())
-    }
-
-    fn end(&self) {
-        // A connection that is gone has ended.
-        let _ = either!(self, stream => SockRef::from(stream).shutdown(std::net::Shutdown::Write));
     }
 
     pub(crate) fn poll_read(&self, cx: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
@@ -269,8 +255,8 @@ impl Socket {
             return Poll::Ready(read);
         }
         loop {
-            ready!(either!(self, stream => stream.poll_read_ready(cx)))?;
-            match either!(self, stream => stream.try_read_buf(buffer)) {
+            ready!(self.stream.poll_read_ready(cx))?;
+            match self.stream.try_read(buffer) {
                 Ok(count) => {
                     self.counts(Counter::BytesIn, count);
                     if 0 < count && count < room {
@@ -290,7 +276,7 @@ impl Socket {
     fn read_looked_past(&self, buffer: &mut ReadBuf<'_>) -> Option<io::Result<()>> {
         let space = buffer.initialize_unfilled();
         let room = space.len();
-        let read = either!(self, stream => (&*SockRef::from(stream)).read(space));
+        let read = self.stream.read(space);
         self.looked_past.store(matches!(read, Ok(count) if count == room), Ordering::Relaxed);
         match read {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => None,
@@ -304,9 +290,7 @@ impl Socket {
     /// A read that did not fill its buffer emptied the socket: what comes next is a new event (epoll and kqueue are
     /// used edge-triggered), and a read that would only say so is saved.
     pub(crate) fn was_drained(&self) {
-        let _ = either!(self, stream => stream.try_io(Interest::READABLE, || -> io::Result<()> {
-            Err(io::ErrorKind::WouldBlock.into())
-        }));
+        self.stream.was_drained();
     }
 
     pub(crate) fn poll_write(&self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
@@ -357,12 +341,8 @@ impl Socket {
 
     fn poll_write_once(&self, cx: &mut Context<'_>, slices: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         loop {
-            ready!(either!(self, stream => stream.poll_write_ready(cx)))?;
-            let done = match slices {
-                [slice] => either!(self, stream => stream.try_write(slice)),
-                _ => either!(self, stream => stream.try_write_vectored(slices)),
-            };
-            match done {
+            ready!(self.stream.poll_write_ready(cx))?;
+            match self.stream.try_write(slices) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 done => return Poll::Ready(done),
             }
@@ -382,9 +362,4 @@ impl Drop for Socket {
 
 pub(crate) fn locked(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
     session.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// One byte is enough to tell bytes from an end.
-pub(crate) fn peek(socket: &SockRef<'_>) -> io::Result<usize> {
-    socket.peek(&mut [MaybeUninit::uninit()])
 }

@@ -14,7 +14,7 @@ use bridgehead_asgi::ResponseParts;
 use bytes::Bytes;
 use h2::server::SendResponse;
 use h2::{Reason, RecvStream, SendStream};
-use http::header::{CONNECTION, CONTENT_LENGTH, DATE};
+use http::header::{CONNECTION, CONTENT_LENGTH};
 use http::{HeaderMap, Method, Request, Response, StatusCode, request};
 use http_body::Body;
 use tokio::sync::{oneshot, watch};
@@ -22,7 +22,7 @@ use tokio::sync::{oneshot, watch};
 use crate::accept::Worker;
 use crate::admission::{Admission, Permit};
 use crate::app::{Arrival, RequestHead, WebSocketRequest};
-use crate::client_half::{ClientHalf, Encore};
+use crate::client_half::{ClientHalf, Encore, Spoken};
 use crate::config::Departures;
 use crate::exchange::{self, Answer, Flow};
 use crate::http_date;
@@ -32,6 +32,7 @@ use crate::refusal::Refusal;
 use crate::service;
 use crate::stream_answer::Writing;
 use crate::stream_head;
+use crate::stream_static::Written;
 use crate::stream_upload::UploadBody;
 use crate::stream_websocket;
 use crate::traffic::Running;
@@ -49,9 +50,16 @@ pub(crate) struct Stream {
     pub(crate) alive: watch::Receiver<()>,
 }
 
-/// The client has broken off the stream, or is gone.
-#[derive(Debug)]
-pub(crate) struct Left;
+/// Why a stream has not come to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Left {
+    /// The client has broken it off, or is gone, before it had the head of an answer.
+    Unanswered,
+    /// The same in the middle of an answer, or its application has abandoned it.
+    Midway,
+    /// The client made no room for its answer, for too long.
+    Unread,
+}
 
 /// What a client asks for.
 pub(crate) struct Asked {
@@ -67,8 +75,7 @@ pub(crate) struct Asked {
 enum Word {
     /// The application wants the body that the client holds back.
     Continue,
-    Hints(Vec<HeaderMap>),
-    Answer(Answer),
+    Spoken(Spoken),
 }
 
 impl Stream {
@@ -81,16 +88,15 @@ impl Stream {
         } else {
             self.answer_request((head, body), crumbs, &mut respond, turn).await
         };
-        match written {
-            Ok(None) => {}
-            Ok(Some(encore)) => self.wait_for(encore).await,
-            Err(Left) => self.running.was_reset(),
+        self.running.ends(written.as_ref().err().copied());
+        if let Ok(Some(encore)) = written {
+            self.wait_for(encore).await;
         }
     }
 
     async fn answer_request(
         &self,
-        (head, body): (request::Parts, RecvStream),
+        (mut head, body): (request::Parts, RecvStream),
         crumbs: usize,
         respond: &mut SendResponse<Bytes>,
         mut turn: Turn,
@@ -100,18 +106,30 @@ impl Stream {
             && stream_head::judge(&head, crumbs, &self.line.config.bounds.head).is_ok()
             && let Some(response) = health.answer(&head)
         {
+            turn.was_a_probe(response.status());
             return self.say(response, &method, respond, turn);
         }
+        if let Some(asked) = self.asks_for_file(&head, crumbs) {
+            match Box::pin(self.answer_by_file(asked, (head, turn), respond)).await? {
+                Written::Whole => return Ok(None),
+                Written::Not(back) => (head, turn) = *back,
+            }
+        }
+        let compression = self.line.config.compression.as_ref();
+        let compression = compression.map(|compression| (compression, compression.wish(&head)));
         let (body, wanted) = UploadBody::new(body, &head.headers);
         let asked = Asked { head, crumbs, body: Some(body), websocket: None };
         let asked = tokio::select! {
             biased;
-            _ = poll_fn(|cx| respond.poll_reset(cx)) => return Err(Left),
+            _ = poll_fn(|cx| respond.poll_reset(cx)) => return Err(Left::Unanswered),
             asked = self.ask(&mut turn, asked) => asked,
         };
         match asked {
             Ok(mut client) => {
-                let answer = self.answer_of(&mut client, wanted, respond).await?;
+                let mut answer = self.answer_of(&mut client, wanted, respond).await?;
+                if let Some((compression, wish)) = compression {
+                    compression.apply(&wish, &mut answer, &mut client);
+                }
                 self.write(answer, client, &method, respond, turn).await
             }
             Err(refusal) => self.refuse(refusal, &method, respond, turn),
@@ -120,14 +138,14 @@ impl Stream {
 
     /// Hands a request to the application, with as much of its body as is there.
     pub(crate) async fn ask(&self, turn: &mut Turn, asked: Asked) -> Result<ClientHalf, Refusal> {
-        let Asked { head, crumbs, body, websocket } = asked;
+        let Asked { mut head, crumbs, body, websocket } = asked;
         stream_head::judge(&head, crumbs, &self.line.config.bounds.head)?;
         let permit = self.admit().await?;
         let body = body.filter(|body| !body.is_end_stream());
         let flow = if body.is_none() { Flow::Complete } else { Flow::Open };
         let (client, uploader, half, witness) = exchange::open(Arc::clone(&self.worker.app), flow);
         turn.counts(&witness);
-        client.speaks_http2();
+        client.takes_hints();
         let bounds = &self.line.config.bounds;
         if bounds.departures == Departures::Cancelled {
             client.ends_with_client();
@@ -135,6 +153,7 @@ impl Stream {
         if let Some(body) = body {
             self.upload(uploader, body).await?;
         }
+        turn.name_span(&mut head.headers);
         let head = RequestHead {
             method: head.method,
             target: head.uri,
@@ -162,10 +181,9 @@ impl Stream {
 
     /// Of what one connection may have running as well as of what all may.
     async fn admit(&self) -> Result<Permit, Refusal> {
-        let _waits = self.worker.waits();
         let sleep = |patience| self.worker.executor.sleep(patience);
         let ours = self.admission.enter(sleep).await.map_err(Refusal::from)?;
-        let everybodys = self.worker.admission.enter(sleep).await.map_err(Refusal::from)?;
+        let everybodys = self.worker.admit().await.map_err(Refusal::from)?;
         Ok(ours.and(everybodys))
     }
 
@@ -201,12 +219,12 @@ impl Stream {
     ) -> Result<Answer, Left> {
         loop {
             match poll_fn(|cx| poll_word(client, &mut wanted, respond, cx)).await? {
-                Word::Answer(answer) => return Ok(answer),
+                Word::Spoken(Spoken::Answer(answer)) => return Ok(answer),
                 Word::Continue => {
                     wanted = None;
                     say_ahead(StatusCode::CONTINUE, HeaderMap::new(), respond)?;
                 }
-                Word::Hints(hints) => {
+                Word::Spoken(Spoken::Hints(hints)) => {
                     for links in hints {
                         say_ahead(StatusCode::EARLY_HINTS, links, respond)?;
                     }
@@ -252,7 +270,7 @@ impl Stream {
             // Nothing that could be accepted was asked for.
             Answer::Accepted(_) | Answer::Abandoned => {
                 respond.send_reset(Reason::CANCEL);
-                Err(Left)
+                Err(Left::Midway)
             }
         }
     }
@@ -274,10 +292,7 @@ impl Stream {
         let headers = head.headers_mut();
         // It is the connection's, which has a word of its own for it.
         headers.remove(CONNECTION);
-        if self.line.config.date_header && !headers.contains_key(DATE) {
-            // An answer that is full of headers goes without it.
-            let _ = headers.try_append(DATE, http_date::now());
-        }
+        http_date::add(headers, &self.line.config);
     }
 
     pub(crate) fn begin(
@@ -287,7 +302,7 @@ impl Stream {
         respond: &mut SendResponse<Bytes>,
     ) -> Result<SendStream<Bytes>, Left> {
         self.running.sent(1);
-        respond.send_response(head, ends).map_err(|_| Left)
+        respond.send_response(head, ends).map_err(|_| Left::Unanswered)
     }
 
     pub(crate) fn refuse(
@@ -297,8 +312,7 @@ impl Stream {
         respond: &mut SendResponse<Bytes>,
         turn: Turn,
     ) -> Result<Option<Encore>, Left> {
-        turn.refused(refusal);
-        self.say(refusal.response(), method, respond, turn)
+        self.say(refusal.response(), method, respond, turn.refused(refusal))
     }
 
     /// Gives an answer of our own.
@@ -320,7 +334,7 @@ impl Stream {
         let mut send = self.begin(head, false, respond)?;
         turn.wrote(text.len());
         // Short, and the last: what the client has no room for waits in `h2`, and goes with the connection.
-        send.send_data(Bytes::from_static(text.as_bytes()), true).map_err(|_| Left)?;
+        send.send_data(Bytes::from_static(text.as_bytes()), true).map_err(|_| Left::Midway)?;
         Ok(None)
     }
 
@@ -339,7 +353,7 @@ fn say_ahead(status: StatusCode, headers: HeaderMap, respond: &mut SendResponse<
     let mut interim = Response::new(());
     *interim.status_mut() = status;
     *interim.headers_mut() = headers;
-    respond.send_informational(interim).map_err(|_| Left)
+    respond.send_informational(interim).map_err(|_| Left::Unanswered)
 }
 
 fn poll_word(
@@ -349,14 +363,10 @@ fn poll_word(
     cx: &mut Context<'_>,
 ) -> Poll<Result<Word, Left>> {
     if respond.poll_reset(cx).is_ready() {
-        return Poll::Ready(Err(Left));
+        return Poll::Ready(Err(Left::Unanswered));
     }
-    let hints = client.hints();
-    if !hints.is_empty() {
-        return Poll::Ready(Ok(Word::Hints(hints)));
-    }
-    if let Poll::Ready(answer) = client.poll_answer(cx) {
-        return Poll::Ready(Ok(Word::Answer(answer)));
+    if let Poll::Ready(spoken) = client.poll_spoken(cx) {
+        return Poll::Ready(Ok(Word::Spoken(spoken)));
     }
     match wanted.as_mut().map(|wanted| Pin::new(wanted).poll(cx)) {
         Some(Poll::Ready(Ok(()))) => Poll::Ready(Ok(Word::Continue)),

@@ -13,7 +13,8 @@ use bytes::Bytes;
 use h2::{Reason, SendStream};
 use http_body::Frame;
 
-use crate::client_half::{ClientHalf, Encore};
+use crate::client_half::{Before, ClientHalf, Encore};
+use crate::file_body::FileBody;
 use crate::pace::Pace;
 use crate::stream::{Left, Stream};
 use crate::timers::{Sleep, poll_deadline};
@@ -22,7 +23,7 @@ use crate::turn::Turn;
 /// The largest frame that is written: what a client takes that has not said otherwise.
 const FRAME: usize = 16 * 1024;
 
-/// A part of a piece that a window cut off earns its client nothing if it is smaller: windows that are opened byte by byte
+/// A part of a piece that a window cut off costs its client something if it is smaller: windows that are opened byte by byte
 /// would be paid for by the bytes that they let out.
 const FAIR: usize = 1024;
 
@@ -54,9 +55,9 @@ impl<'a> Writing<'a> {
         loop {
             let frame = poll_fn(|cx| {
                 if self.send.poll_reset(cx).is_ready() {
-                    return Poll::Ready(Err(Left));
+                    return Poll::Ready(Err(Left::Midway));
                 }
-                client.poll_frame(cx).map(Ok)
+                client.poll_frame(cx, Before::HasLeft).map(Ok)
             });
             match frame.await? {
                 Some(Ok(frame)) => {
@@ -79,11 +80,29 @@ impl<'a> Writing<'a> {
                     return Ok(None);
                 }
                 None => {
-                    self.send.send_data(Bytes::new(), true).map_err(|_| Left)?;
+                    self.send.send_data(Bytes::new(), true).map_err(|_| Left::Midway)?;
                     return Ok(None);
                 }
             }
         }
+    }
+
+    /// A file, read as there is room for it.
+    pub(crate) async fn write_file(mut self, mut file: FileBody) -> Result<(), Left> {
+        while file.left() > 0 {
+            let piece = poll_fn(|cx| {
+                if self.send.poll_reset(cx).is_ready() {
+                    return Poll::Ready(Err(Left::Midway));
+                }
+                file.poll_piece(cx).map(Ok)
+            });
+            let Ok(piece) = piece.await? else {
+                self.send.send_reset(Reason::INTERNAL_ERROR);
+                return Ok(());
+            };
+            self.write(piece, file.left() == 0).await?;
+        }
+        Ok(())
     }
 
     /// Gives the data of a frame; one of trailers ends the answer.
@@ -92,7 +111,7 @@ impl<'a> Writing<'a> {
             Ok(data) => Ok(Some(data)),
             Err(frame) => {
                 let trailers = frame.into_trailers().unwrap_or_default();
-                self.send.send_trailers(trailers).map_err(|_| Left)?;
+                self.send.send_trailers(trailers).map_err(|_| Left::Midway)?;
                 Ok(None)
             }
         }
@@ -106,7 +125,7 @@ impl<'a> Writing<'a> {
             self.turn.wrote(granted);
             self.pace.progress(granted);
             self.stream.running.sent(granted / FRAME + usize::from(piece.is_empty() || granted >= FAIR));
-            self.send.send_data(part, ends && piece.is_empty()).map_err(|_| Left)?;
+            self.send.send_data(part, ends && piece.is_empty()).map_err(|_| Left::Midway)?;
         }
         Ok(())
     }
@@ -123,7 +142,7 @@ impl<'a> Writing<'a> {
                 }
                 match send.poll_capacity(cx) {
                     Poll::Ready(Some(Ok(_))) => {}
-                    Poll::Ready(_) => return Poll::Ready(Err(Left)),
+                    Poll::Ready(_) => return Poll::Ready(Err(Left::Midway)),
                     Poll::Pending => break,
                 }
             }
@@ -132,7 +151,7 @@ impl<'a> Writing<'a> {
             let timer = timer.get_or_insert_with(|| Box::pin(executor.sleep_until(deadline)));
             poll_deadline(timer.as_mut(), Some(deadline), cx).map(|()| {
                 send.send_reset(Reason::CANCEL);
-                Err(Left)
+                Err(Left::Unread)
             })
         })
         .await;

@@ -9,24 +9,35 @@ use http::header::{CONTENT_LENGTH, COOKIE, EXPECT, HOST, HeaderMap, HeaderName, 
 use http::{Method, request};
 
 use crate::config::HeadLimits;
-use crate::judge;
 use crate::refusal::Refusal;
+use crate::{judge, letters};
 
 /// Crumbs of a cookie for each header line that is allowed: browsers send each cookie by itself.
 pub(crate) const CRUMBS: usize = 2;
 
-/// RFC 9113 section 8.2.3: crumbs of a cookie are one header for whoever knows HTTP/1. Gives how many there were.
+/// RFC 9113 section 8.2.3: crumbs of a cookie are one header for whoever knows HTTP/1. Gives how many there were. Those
+/// that hold nothing add nothing; where one has blanks around it, all stay as they came, and are judged so.
 pub(crate) fn join_cookies(headers: &mut HeaderMap) -> usize {
     let mut crumbs = headers.get_all(COOKIE).iter();
     if crumbs.next().is_none() || crumbs.next().is_none() {
         return 0;
     }
     let crumbs: Vec<&[u8]> = headers.get_all(COOKIE).iter().map(HeaderValue::as_bytes).collect();
-    let (count, whole) = (crumbs.len(), HeaderValue::from_bytes(&crumbs.join(&b"; "[..])));
-    if let Ok(whole) = whole {
+    let count = crumbs.len();
+    if crumbs.iter().any(|crumb| is_padded(crumb)) {
+        return count;
+    }
+    let filled: Vec<&[u8]> = crumbs.into_iter().filter(|crumb| !crumb.is_empty()).collect();
+    if let Ok(whole) = HeaderValue::from_bytes(&filled.join(&b"; "[..])) {
         headers.insert(COOKIE, whole);
     }
     count
+}
+
+/// RFC 9113 section 8.2.1. In HTTP/1 such blanks belong to the line, not to the value.
+fn is_padded(value: &[u8]) -> bool {
+    let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+    is_blank(value.first()) || is_blank(value.last())
 }
 
 /// Whether a head may reach the application; `crumbs` of its cookie were joined.
@@ -42,7 +53,13 @@ pub(crate) fn judge(head: &request::Parts, crumbs: usize, limits: &HeadLimits) -
     if !path.starts_with('/') && !is_whole_server {
         return Err(Refusal::BadTarget);
     }
+    if head.uri.path_and_query().is_some_and(|target| !letters::are_of_urls(target.as_str().as_bytes())) {
+        return Err(Refusal::RawByte);
+    }
     judge_host(head)?;
+    if head.headers.values().any(|value| is_padded(value.as_bytes())) {
+        return Err(Refusal::BadHeader);
+    }
     let unknown = |value: &HeaderValue| !value.as_bytes().eq_ignore_ascii_case(b"100-continue");
     if head.headers.get_all(EXPECT).iter().any(unknown) {
         return Err(Refusal::UnknownExpectation);

@@ -2,17 +2,18 @@
 //!
 //! Not how far ahead it is read, which is `upload`'s.
 //!
-//! Invariant: what is taken makes room in the client's windows, and nothing else does.
+//! Invariant: what is taken makes room in the client's windows, and nothing else does; trailers are judged as HTTP/1's.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use h2::RecvStream;
-use http::header::{CONTENT_LENGTH, EXPECT, HeaderMap};
+use http::header::{CONTENT_LENGTH, EXPECT, HeaderMap, HeaderName, HeaderValue};
 use http_body::{Body, Frame, SizeHint};
 use tokio::sync::oneshot;
 
+use crate::chunks::Trailers;
 use crate::upload::Source;
 
 /// A request's body as `h2` gives it. What is taken makes room in the client's windows.
@@ -41,21 +42,34 @@ impl UploadBody {
     }
 }
 
+/// Why a body has not come to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Broken {
+    /// The stream is over. So it is where its framing was wrong.
+    CutOff,
+    /// More follows it than trailers may be.
+    Trailers,
+}
+
 impl Source for UploadBody {
-    /// A framing that is wrong has ended the stream as well.
-    fn is_cut_off(_: &h2::Error) -> bool {
-        true
+    fn is_cut_off(broken: &Broken) -> bool {
+        *broken == Broken::CutOff
     }
+}
+
+/// By the measure of HTTP/1: each as a line of its own.
+fn are_in_bounds(trailers: &HeaderMap) -> bool {
+    let line = |(name, value): (&HeaderName, &HeaderValue)| {
+        [name.as_str().as_bytes(), b": ", value.as_bytes()].concat()
+    };
+    trailers.iter().map(line).try_fold(Trailers::default(), |judged, line| judged.after(&line)).is_ok()
 }
 
 impl Body for UploadBody {
     type Data = Bytes;
-    type Error = h2::Error;
+    type Error = Broken;
 
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, h2::Error>>> {
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
         let this = self.get_mut();
         if let Some(asks) = this.asks.take() {
             // Who would have said so to the client is gone with it.
@@ -67,8 +81,12 @@ impl Body for UploadBody {
                 let _ = this.body.flow_control().release_capacity(data.len());
                 Some(Ok(Frame::data(data)))
             }
-            Some(Err(error)) => Some(Err(error)),
-            None => None,
+            Some(Err(_)) => Some(Err(Broken::CutOff)),
+            None => match ready!(this.body.poll_trailers(cx)) {
+                Ok(Some(trailers)) if !are_in_bounds(&trailers) => Some(Err(Broken::Trailers)),
+                // An error is of a stream that was broken off behind its body.
+                Ok(_) | Err(_) => None,
+            },
         })
     }
 

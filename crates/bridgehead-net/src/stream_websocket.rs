@@ -17,12 +17,13 @@ use crate::app::WebSocketRequest;
 use crate::client_half::Encore;
 use crate::exchange::Answer;
 use crate::refusal::Refusal;
+use crate::session_end::Opened;
 use crate::stream::{Asked, Left, Stream};
 use crate::stream_socket::StreamSocket;
 use crate::turn::Turn;
 use crate::websocket;
 use crate::websocket_handshake::{self as handshake, Handshake};
-use crate::websocket_session::{self, Opened};
+use crate::websocket_session;
 
 /// Whether a request asks for a WebSocket. Any other protocol is a CONNECT like any other.
 pub(crate) fn is_asked_for(method: &Method, extensions: &Extensions) -> bool {
@@ -49,7 +50,7 @@ impl Stream {
         let asked = Asked { head, crumbs, body: None, websocket: Some(websocket) };
         let client = tokio::select! {
             biased;
-            _ = poll_fn(|cx| respond.poll_reset(cx)) => return Err(Left),
+            _ = poll_fn(|cx| respond.poll_reset(cx)) => return Err(Left::Unanswered),
             asked = self.ask(&mut turn, asked) => asked,
         };
         let mut client = match client {

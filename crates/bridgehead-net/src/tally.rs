@@ -6,8 +6,10 @@
 
 use std::collections::BTreeMap;
 
-use bridgehead_metrics::{REASONS, Sheet};
+use bridgehead_metrics::{Counter, REASONS, Sheet};
 
+use crate::frame::TOO_BIG;
+use crate::partial::NO_MEMORY;
 use crate::refusal::Refusal;
 
 /// The number of the first hardship: behind all refusals that there may ever be.
@@ -27,9 +29,9 @@ pub(crate) enum Hardship {
     SlowReader,
     /// hyper could not read its head.
     UnreadableHead,
-    /// It has not answered a ping of HTTP/2.
+    /// It has not answered a ping, of HTTP/2 or of its WebSocket.
     NoPong,
-    /// Its frames of HTTP/2 are not in order.
+    /// Its frames are not in order, of HTTP/2 or of its WebSocket.
     BadFrames,
     /// They are too many.
     Flood,
@@ -41,10 +43,20 @@ pub(crate) enum Hardship {
     Crowd,
     /// It waits, since no connection can be accepted.
     Shortage,
+    /// A stream of HTTP/2 was broken off, since a request or its body is not as that has it.
+    BadStream,
+    /// Nothing was said on its WebSocket for too long.
+    IdleWebSocket,
+    /// Its WebSocket has had its time.
+    OldWebSocket,
+    /// A message on its WebSocket is larger than is allowed.
+    LargeMessage,
+    /// There is no memory left for its messages.
+    NoMemory,
 }
 
 impl Hardship {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 15] = [
         Self::Silence,
         Self::SlowReader,
         Self::UnreadableHead,
@@ -55,7 +67,30 @@ impl Hardship {
         Self::NoHandshake,
         Self::Crowd,
         Self::Shortage,
+        Self::BadStream,
+        Self::IdleWebSocket,
+        Self::OldWebSocket,
+        Self::LargeMessage,
+        Self::NoMemory,
     ];
+
+    /// What it is that frames cannot be understood, by the code that closes their WebSocket.
+    pub(crate) fn of_failure(code: u16) -> Self {
+        match code {
+            code if code == TOO_BIG.code => Self::LargeMessage,
+            code if code == NO_MEMORY.code => Self::NoMemory,
+            _ => Self::BadFrames,
+        }
+    }
+
+    /// What is said of it where it happened, in words for the log.
+    pub(crate) fn text(self) -> &'static str {
+        match self {
+            Self::Silence => "Request Timeout: nothing came on the connection",
+            Self::SlowReader => "the client reads its answer too slowly, or not at all",
+            _ => self.name(),
+        }
+    }
 
     fn name(self) -> &'static str {
         match self {
@@ -69,6 +104,11 @@ impl Hardship {
             Self::NoHandshake => "no_handshake",
             Self::Crowd => "crowd",
             Self::Shortage => "shortage",
+            Self::BadStream => "bad_stream",
+            Self::IdleWebSocket => "idle_websocket",
+            Self::OldWebSocket => "old_websocket",
+            Self::LargeMessage => "large_message",
+            Self::NoMemory => "no_memory",
         }
     }
 }
@@ -95,12 +135,29 @@ impl Tally {
         refusals.into_iter().chain(Hardship::ALL.map(|each| (HARDSHIPS + each as usize, each.name())))
     }
 
+    /// Why a request was not answered, by its number.
+    #[must_use]
+    pub fn name_of_refusal(number: usize) -> Option<&'static str> {
+        Refusal::ALL.get(number).map(|refusal| refusal.name())
+    }
+
+    /// Whether the reason of this number is that there was no room for a request.
+    #[must_use]
+    pub fn is_overload(number: usize) -> bool {
+        Refusal::ALL.get(number).is_some_and(|refusal| refusal.is_overload())
+    }
+
     pub(crate) fn refused(&self, refusal: Refusal) {
         self.0.refuse(refusal as usize);
     }
 
     pub(crate) fn met(&self, hardship: Hardship) {
         self.0.refuse(HARDSHIPS + hardship as usize);
+    }
+
+    /// A connection that nobody waits on is closed, which its client has to expect.
+    pub(crate) fn closed(&self, time: Counter) {
+        self.0.add(time, 1);
     }
 }
 

@@ -14,6 +14,7 @@ use http::header::{HOST, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use http::{Method, StatusCode, Uri, Version, request};
 
 use crate::peer::{Peer, Scheme};
+use crate::refusal::Refusal;
 use crate::story::{Handed, Story};
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
@@ -36,6 +37,7 @@ pub(crate) struct Traced {
     host: Option<HeaderValue>,
     agent: Option<HeaderValue>,
     status: Option<StatusCode>,
+    refusal: Option<Refusal>,
 }
 
 /// Whose part a request is, and which span it is itself.
@@ -46,6 +48,16 @@ pub(crate) fn handed(tracer: &Tracer, headers: &HeaderMap) -> Handed {
     Handed {
         context: tracer.begin(parent),
         state: Some(state).filter(|state| state.len() <= LONGEST_STATE).unwrap_or_default(),
+    }
+}
+
+/// Has the application's head name our span as the parent, as a proxy that makes spans would: what reads the head, and
+/// not the context that it runs in, then makes its spans below ours.
+pub(crate) fn name_in(headers: &mut HeaderMap, span: &Handed) {
+    let named = HeaderValue::try_from(span.context.to_string());
+    // A head that has no room for one more keeps what it has.
+    if named.is_ok_and(|named| headers.try_insert(TRACEPARENT, named).is_ok()) && span.state.is_empty() {
+        headers.remove(TRACESTATE);
     }
 }
 
@@ -77,7 +89,13 @@ impl Traced {
             host: head.headers.get(HOST).cloned(),
             agent: head.headers.get(USER_AGENT).cloned(),
             status: None,
+            refusal: None,
         }))
+    }
+
+    /// It gets no answer of the application.
+    pub(crate) fn refused(&mut self, refusal: Refusal) {
+        self.refusal = Some(refusal);
     }
 
     /// The head of its answer is complete.
@@ -136,7 +154,8 @@ impl Traced {
         if let Some(status) = self.status {
             all.push(("http.response.status_code", Attribute::Number(status.as_u16().into())));
             if status.is_server_error() {
-                all.push(("error.type", text(status.as_str())));
+                let named = |refusal: Refusal| text(refusal.name());
+                all.push(("error.type", self.refusal.map_or_else(|| text(status.as_str()), named)));
             }
         }
         all

@@ -16,9 +16,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 
-use bytes::{Buf, BufMut, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
 
+use crate::header_line::put_section;
 use crate::socket::Socket;
 
 /// What hyper ends a chunked body with.
@@ -85,12 +86,7 @@ impl TrailerSection {
         }
         let mut stage = self.stage();
         if let Stage::Due(section) = &mut *stage {
-            while section.has_remaining() {
-                match ready!(socket.poll_say(cx, section))? {
-                    0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                    count => section.advance(count),
-                }
-            }
+            ready!(socket.poll_say_all(cx, section))?;
         }
         *stage = Stage::Unasked;
         self.asked.store(false, Ordering::Relaxed);
@@ -105,13 +101,7 @@ impl TrailerSection {
 /// A last chunk with trailers (RFC 9112 §7.1).
 fn section(trailers: &HeaderMap) -> Bytes {
     let mut section = BytesMut::from(&b"0\r\n"[..]);
-    for (name, value) in trailers {
-        section.put_slice(name.as_str().as_bytes());
-        section.put_slice(b": ");
-        section.put_slice(value.as_bytes());
-        section.put_slice(b"\r\n");
-    }
-    section.put_slice(b"\r\n");
+    put_section(&mut section, trailers);
     section.freeze()
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::Context;
 
 use bridgehead_metrics::{Counter, Gauge};
-use http::request;
+use http::{HeaderMap, request};
 
 use crate::access::Record;
 use crate::client_half::{Encore, Witness};
@@ -59,11 +59,11 @@ fn story(config: &Config, head: &request::Parts) -> Option<Arc<Story>> {
 
 impl Turn {
     pub(crate) fn new(line: Arc<Line>, peer: Arc<Peer>, head: &request::Parts) -> Self {
-        let record = line.config.access_log.as_ref().map(|log| Record::new(log, head));
+        let record = line.config.access_log.as_ref().and_then(|log| Record::begin(log, head));
         let trace = line.config.request_ids.as_ref().map(|ids| Arc::new(ids.trace(&head.headers)));
         let story = story(&line.config, head);
         let meters = line.config.meters.as_ref().zip(story.as_ref());
-        let course = meters.map(|(meters, story)| Course::begin(meters, head, story));
+        let course = meters.map(|(meters, story)| Course::begin(meters, head, peer.scheme, story));
         let tracer = line.config.tracer.as_ref().zip(story.as_ref());
         let traced = tracer.and_then(|(tracer, story)| Traced::begin(tracer, head, story));
         Self { line, peer, record, trace, next: Next::Idle, story, course, traced }
@@ -106,6 +106,13 @@ impl Turn {
         self.trace.as_ref()
     }
 
+    /// What the application is to read in its head of what comes from us.
+    pub(crate) fn name_span(&self, headers: &mut HeaderMap) {
+        if let Some(span) = self.story.as_ref().and_then(|story| story.span()) {
+            traced::name_in(headers, span);
+        }
+    }
+
     /// It asks for a WebSocket, which its access line says.
     pub(crate) fn asks_for_websocket(&mut self) {
         if let Some(record) = &mut self.record {
@@ -121,7 +128,7 @@ impl Turn {
     }
 
     /// The head of its answer is complete.
-    pub(crate) fn answered(&mut self, status: http::StatusCode, headers: &http::HeaderMap) {
+    pub(crate) fn answered(&mut self, status: http::StatusCode, headers: &HeaderMap) {
         if let (Some(course), Some(meters)) = (&mut self.course, &self.line.config.meters) {
             course.answered(meters, status);
         }
@@ -133,13 +140,27 @@ impl Turn {
         }
     }
 
+    /// It was a probe, and was told this.
+    pub(crate) fn was_a_probe(&mut self, told: http::StatusCode) {
+        if let (Some(course), Some(meters)) = (self.course.take(), &self.line.config.meters) {
+            course.was_a_probe(meters, told);
+        }
+    }
+
     /// It does not reach the application, or gets no answer of it, for this reason.
-    pub(crate) fn refused(&self, refusal: Refusal) {
+    pub(crate) fn refused(mut self, refusal: Refusal) -> Self {
         self.line.config.tally.refused(refusal);
+        if let Some(course) = &mut self.course {
+            course.refused(refusal);
+        }
+        if let Some(traced) = &mut self.traced {
+            traced.refused(refusal);
+        }
         // What the application raised is in the log.
         if refusal != Refusal::ApplicationFailed {
             self.line.tell_refusal(&self.peer, || refusal.text().to_owned(), self.trace.as_ref());
         }
+        self
     }
 
     pub(crate) fn wrote(&mut self, bytes: usize) {
@@ -171,11 +192,11 @@ impl Drop for Turn {
             *self.line.phase() = after;
         }
         let meters = self.line.config.meters.as_ref();
-        if let (Some(course), Some(meters)) = (self.course.take(), meters) {
+        if let Some(meters) = meters {
             if alone {
                 meters.sheet.down(Gauge::Http1Busy);
             }
-            course.end(meters);
+            self.course.take().into_iter().for_each(|course| course.end(meters));
         }
         if let Some(traced) = self.traced.take() {
             traced.end(&self.peer);

@@ -25,21 +25,28 @@ impl Line {
         let Some(status) = refusal::status_of(&error) else { return };
         self.will_linger();
         self.config.tally.met(Hardship::UnreadableHead);
-        self.record(status, || format!("{}: {error}", status.canonical_reason().unwrap_or_default()));
+        // hyper's answer to it has no body.
+        self.record(status, 0, || format!("{}: {error}", status.canonical_reason().unwrap_or_default()));
     }
 
     /// Says to the client why nothing comes of its head.
     pub(crate) async fn refuse(&self, refusal: Refusal, executor: &Executor) {
         self.config.tally.refused(refusal);
-        self.record(refusal.status(), || refusal.text().to_owned());
         self.will_linger();
-        farewell::say(refusal, &self.socket, &self.config, executor).await;
+        let bytes_out = farewell::say(refusal, self, executor).await;
+        self.record(refusal.status(), bytes_out, || refusal.text().to_owned());
     }
 
-    fn record(&self, status: StatusCode, reason: impl FnOnce() -> String) {
+    /// A client loses its connection for that, without an answer.
+    pub(crate) fn cut_off(&self, hardship: Hardship) {
+        self.config.tally.met(hardship);
+        self.tell_refusal(&self.peer, || hardship.text().to_owned(), None);
+    }
+
+    fn record(&self, status: StatusCode, bytes_out: usize, reason: impl FnOnce() -> String) {
         self.tell_refusal(&self.peer, reason, None);
         if let Some(log) = &self.config.access_log {
-            log.write(&Record::unread(status), &self.peer, None, &*self.app);
+            log.write(&Record::unread(status, bytes_out), &self.peer, None, &*self.app);
         }
     }
 

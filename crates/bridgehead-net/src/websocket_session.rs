@@ -23,14 +23,14 @@ use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::accept::Worker;
-use crate::config::WebSockets;
-use crate::deflate::Deflation;
 use crate::executor::Executor;
+use crate::farewell::THROWN_AWAY;
 use crate::frame::{Decoder, Event, Failure};
 use crate::heart::{Beat, Heart};
 use crate::meters::Conversation;
-use crate::session_end::{SessionEnd, Wish};
+use crate::session_end::{Opened, SessionEnd, Wish};
 use crate::shutdown::Stage;
+use crate::tally::{Hardship, Tally};
 use crate::timers::{Sleep, poll_deadline};
 use crate::websocket::Ending;
 use crate::websocket_outgoing::Outgoing;
@@ -56,15 +56,6 @@ const GOING_AWAY: u16 = 1001;
 const INTERNAL_ERROR: u16 = 1011;
 /// IANA: the service restarts; the client may come again.
 const SERVICE_RESTART: u16 = 1012;
-
-/// A WebSocket that was accepted.
-#[derive(Debug)]
-pub(crate) struct Opened {
-    pub(crate) end: SessionEnd,
-    pub(crate) settings: WebSockets,
-    /// What its messages are compressed with, if they are.
-    pub(crate) deflation: Option<Deflation>,
-}
 
 /// Serves a WebSocket over `io`; what was read of it before is `came`.
 pub(crate) async fn run<S>(io: S, came: Bytes, opened: Opened, worker: &Worker)
@@ -103,11 +94,14 @@ struct Session<S> {
     course: Course,
     /// The client has said that it closes, or cannot be understood any more.
     deaf: Deaf,
+    /// Bytes that may come from then on.
+    discards: usize,
     heart: Heart,
     reading: Reading,
     idle: Option<Duration>,
     last_message: Instant,
     dies: Option<Instant>,
+    tally: Tally,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,11 +155,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             wish: Wish::Nothing,
             course: Course::Open,
             deaf: Deaf::No,
+            discards: THROWN_AWAY,
             heart: Heart::new(settings.ping_interval, settings.ping_timeout, now),
             reading: Reading::On,
             idle: settings.idle,
             last_message: now,
             dies: settings.lifetime.map(|lifetime| now + lifetime),
+            tally: worker.config.tally.clone(),
         }
     }
 
@@ -257,7 +253,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
 
     /// Ready with true when something came, with false at the stream's end.
     fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<bool>> {
-        if self.reading == Reading::Over {
+        if self.reading == Reading::Over || self.discards == 0 {
             return Poll::Pending;
         }
         if self.course == Course::Open && !self.end.has_room() {
@@ -289,6 +285,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         let mut rest = came;
         loop {
             if self.deaf != Deaf::No {
+                self.discards = self.discards.saturating_sub(came.len());
                 return came.len();
             }
             match self.decoder.next(&mut rest) {
@@ -330,6 +327,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     /// What the client sends cannot be understood.
     fn fail(&mut self, failure: Failure) {
         self.deaf = Deaf::Failed;
+        self.tally.met(Hardship::of_failure(failure.code));
         let now = Instant::now();
         if self.course == Course::Open {
             // What came before is still answered.
@@ -357,6 +355,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     fn be_late(&mut self, now: Instant) -> Late {
         let passed = |deadline: Option<Instant>| deadline.is_some_and(|deadline| deadline <= now);
         if passed(self.outgoing.deadline()) {
+            self.tally.met(Hardship::SlowReader);
             return Late::Gone;
         }
         match self.course {
@@ -374,10 +373,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     fn be_late_in_open(&mut self, now: Instant) {
         if self.dies.is_some_and(|dies| dies <= now) {
             self.dies = None;
+            self.tally.met(Hardship::OldWebSocket);
             self.end.end(Ending::new(GOING_AWAY, "the connection has had its time"));
         }
         if self.idle.is_some_and(|idle| self.last_message + idle <= now) {
             self.idle = None;
+            self.tally.met(Hardship::IdleWebSocket);
             self.end.end(Ending::new(GOING_AWAY, "nothing was said for too long"));
         }
         match self.heart.beat(now, self.reading == Reading::Paused) {
@@ -388,6 +389,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             }
             Beat::Stops => {
                 self.deaf = Deaf::Failed;
+                self.tally.met(Hardship::NoPong);
                 self.end.end(Ending::lost());
                 self.say_close(Some((INTERNAL_ERROR, "no answer to a ping")));
             }

@@ -52,6 +52,13 @@ impl SpanContext {
     }
 }
 
+/// As `traceparent` has it, in version 00.
+impl fmt::Display for SpanContext {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "00-{}-{:016x}-{:02x}", self.trace, self.span, u8::from(self.sampled))
+    }
+}
+
 /// Gives numbers that nobody else has.
 #[derive(Debug, Default)]
 pub(crate) struct Numbers {
@@ -85,8 +92,10 @@ mod tests {
         let context = SpanContext::parse(PARENT).expect("it is one");
         assert_eq!(context.trace.to_string(), "0af7651916cd43dd8448eb211c80319c");
         assert_eq!((context.span.get(), context.sampled), (0xb7ad_6b71_6920_3331, true));
+        assert_eq!(context.to_string(), PARENT);
         assert!(SpanContext::parse(&PARENT.replace("00-", "cc-")).is_some());
-        assert!(!SpanContext::parse(&PARENT.replace("-01", "-00")).expect("it is one").sampled);
+        let dropped = SpanContext::parse(&PARENT.replace("-01", "-00")).expect("it is one");
+        assert!(!dropped.sampled && dropped.to_string().ends_with("-00"));
     }
 
     #[test]

@@ -8,13 +8,16 @@
 
 mod context;
 mod export;
+mod fate;
 mod message;
+mod post;
 mod sampler;
 mod span;
 mod tracer;
 
 pub use context::{SpanContext, TraceId};
-pub use export::Destination;
+pub use export::{Coding, Destination};
+pub use fate::{Collector, Listener, Loss};
 pub use sampler::{Root, Sampler};
 pub use span::{Attribute, Span};
 pub use tracer::Tracer;

@@ -13,6 +13,19 @@ pub(crate) struct ExportTraceServiceRequest {
     pub(crate) resource_spans: Vec<ResourceSpans>,
 }
 
+/// What is answered.
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct ExportTraceServiceResponse {
+    #[prost(message, optional, tag = "1")]
+    pub(crate) partial_success: Option<ExportTracePartialSuccess>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct ExportTracePartialSuccess {
+    #[prost(int64, tag = "1")]
+    pub(crate) rejected_spans: i64,
+}
+
 #[derive(Clone, PartialEq, Message)]
 pub(crate) struct ResourceSpans {
     #[prost(message, optional, tag = "1")]

@@ -2,15 +2,15 @@
 //!
 //! Invariant: nobody who serves waits for a collector.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::{io, thread};
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, watch};
 
 use crate::context::{Numbers, SpanContext};
 use crate::export::{self, Destination};
+use crate::fate::{Listener, Loss};
 use crate::sampler::Sampler;
 use crate::span::Span;
 
@@ -20,10 +20,9 @@ pub struct Tracer {
     sampler: Sampler,
     numbers: Numbers,
     spans: mpsc::Sender<Span>,
-    // Counted where spans end, read when all is over.
-    dropped: AtomicU64,
+    listener: Arc<dyn Listener>,
     // Taken once, by who ends it.
-    thread: Mutex<Option<(oneshot::Sender<()>, JoinHandle<u64>)>>,
+    thread: Mutex<Option<(watch::Sender<()>, JoinHandle<()>)>>,
 }
 
 impl Tracer {
@@ -34,17 +33,19 @@ impl Tracer {
     pub fn start(
         sampler: Sampler,
         destination: Destination,
+        listener: Arc<dyn Listener>,
         prepare: impl FnOnce() + Send + 'static,
     ) -> io::Result<Self> {
         let (spans, waiting) = mpsc::channel(destination.queue);
-        let (stop, stopped) = oneshot::channel();
+        let (stop, stopped) = watch::channel(());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let told = Arc::clone(&listener);
         let thread = thread::Builder::new().name("bridgehead-otel".to_owned()).spawn(move || {
             prepare();
-            runtime.block_on(export::run(destination, waiting, stopped))
+            runtime.block_on(export::run(destination, waiting, stopped, told));
         })?;
         let thread = Mutex::new(Some((stop, thread)));
-        Ok(Self { sampler, numbers: Numbers::default(), spans, dropped: AtomicU64::new(0), thread })
+        Ok(Self { sampler, numbers: Numbers::default(), spans, listener, thread })
     }
 
     /// A request has come, from who names this parent.
@@ -57,18 +58,17 @@ impl Tracer {
     /// A span is over that is kept.
     pub fn end(&self, span: Span) {
         if self.spans.try_send(span).is_err() {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
+            self.listener.lost(1, Loss::Full);
         }
     }
 
-    /// Sends what there is, for as long as one post may take. Gives how many spans were lost, for want of room or of a
-    /// collector that took them.
-    pub fn close(&self) -> u64 {
+    /// Sends what there is, for as long as one post may take.
+    pub fn close(&self) {
         let taken = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let lost = taken.map_or(0, |(stop, thread)| {
+        if let Some((stop, thread)) = taken {
             drop(stop);
-            thread.join().unwrap_or_default()
-        });
-        lost + self.dropped.load(Ordering::Relaxed)
+            // One that has panicked has said so.
+            let _ = thread.join();
+        }
     }
 }

@@ -17,7 +17,6 @@ use tokio::sync::oneshot;
 
 use crate::board::since_the_start;
 use crate::ffi;
-use crate::inbox::ARRIVALS;
 use crate::sheets::{Sheet, Sheets};
 
 /// `bridgehead.admin.Wanted`, read once.
@@ -27,8 +26,6 @@ struct Wanted {
     descriptor: RawFd,
     unix: bool,
     figures: Source,
-    /// How many requests may wait for a permit; `None`: there are permits for all.
-    queue: Option<u64>,
     /// After so many seconds without a sign of life a process that is alone is not alive; zero: it always is.
     silence: f64,
     python: String,
@@ -80,8 +77,6 @@ impl Wanted {
 
     fn read(self) -> PyResult<bridgehead_admin::Admin> {
         let rules = Rules {
-            queue: self.queue,
-            inbox: ARRIVALS as u64,
             silence: (self.silence > 0.0).then(|| Duration::try_from_secs_f64(self.silence)).transpose()?,
             clock: since_the_start,
         };

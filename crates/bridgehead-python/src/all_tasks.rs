@@ -11,6 +11,17 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PySet, PyWeakrefReference};
 
+/// `bridgehead.private_names.Register`: the set, and what it is made of.
+#[derive(FromPyObject)]
+pub(crate) struct Register {
+    attributes: Py<PyDict>,
+    references: Py<PySet>,
+    pending: Py<PyList>,
+    iterating: Py<PySet>,
+    /// Takes out the pending ones.
+    commit: Py<PyAny>,
+}
+
 /// What stands in for `add`, until it is told to leave.
 // The loop's thread only; pyo3 wants classes to be shareable.
 pub(crate) struct StandIn(Mutex<Option<Place>>);
@@ -21,10 +32,10 @@ struct Place {
 }
 
 impl StandIn {
-    /// Takes its place. Not where there is none to take: on another Python, or where somebody else stands in.
-    pub(crate) fn take_place(py: Python<'_>) -> Self {
-        let place = if py.version_info() >= (3, 12) { None } else { Place::take(py).ok().flatten() };
-        Self(Mutex::new(place))
+    /// Takes its place, where there is one to take.
+    pub(crate) fn take_place(py: Python<'_>, register: Option<Register>) -> PyResult<Self> {
+        let place = register.map(|register| Place::take(py, register)).transpose()?;
+        Ok(Self(Mutex::new(place)))
     }
 
     /// The set is as it was.
@@ -35,24 +46,14 @@ impl StandIn {
 }
 
 impl Place {
-    fn take(py: Python<'_>) -> PyResult<Option<Self>> {
-        let set = py.import("asyncio.tasks")?.getattr("_all_tasks")?;
-        let attributes = set.getattr("__dict__")?.cast_into::<PyDict>()?;
-        let name = intern!(py, "add");
-        if !set.get_type().is(&py.import("weakref")?.getattr("WeakSet")?) || attributes.contains(name)? {
-            return Ok(None);
-        }
-        let removal = Removal {
-            references: set.getattr("data")?.cast_into::<PySet>()?.unbind(),
-            pending: set.getattr("_pending_removals")?.cast_into::<PyList>()?.unbind(),
-            iterating: set.getattr("_iterating")?.cast_into::<PySet>()?.unbind(),
-        };
-        let removal = Py::new(py, removal)?;
+    fn take(py: Python<'_>, register: Register) -> PyResult<Self> {
+        let Register { attributes, references, pending, iterating, commit } = register;
+        let removal = Py::new(py, Removal { references, pending, iterating })?;
         let remove = removal.bind(py).getattr("remove")?.unbind();
-        let addition = Bound::new(py, Addition { set: set.unbind(), removal, remove })?;
-        let add = addition.getattr(name)?;
-        attributes.set_item(name, &add)?;
-        Ok(Some(Self { attributes: attributes.unbind(), add: add.unbind() }))
+        let name = intern!(py, "add");
+        let add = Bound::new(py, Addition { commit, removal, remove })?.getattr(name)?;
+        attributes.bind(py).set_item(name, &add)?;
+        Ok(Self { attributes, add: add.unbind() })
     }
 
     fn leave(self, py: Python<'_>) -> PyResult<()> {
@@ -67,7 +68,7 @@ impl Place {
 /// Adds tasks.
 #[pyclass(frozen, module = "bridgehead._native")]
 struct Addition {
-    set: Py<PyAny>,
+    commit: Py<PyAny>,
     removal: Py<Removal>,
     /// The removal's method, which each reference calls.
     remove: Py<PyAny>,
@@ -79,7 +80,7 @@ impl Addition {
         let py = item.py();
         let removal = self.removal.get();
         if !removal.pending.bind(py).is_empty() {
-            self.set.call_method0(py, intern!(py, "_commit_removals"))?;
+            self.commit.call0(py)?;
         }
         let reference = PyWeakrefReference::new_with(item, self.remove.bind(py))?;
         removal.references.bind(py).add(reference)

@@ -4,25 +4,30 @@
 //! first step: one that is cancelled before has taken nothing. A step that can be answered completes without
 //! suspending its task.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use pyo3::exceptions::{PyRuntimeError, PyStopIteration};
 use pyo3::prelude::*;
 
 use crate::file_send::FileSend;
-use crate::http::{Http, Outcome};
+use crate::http::Http;
 use crate::message;
+use crate::outcome::Outcome;
+use crate::under_gil::UnderGil;
 
 /// `receive()`.
-#[pyclass(module = "bridgehead._native", freelist = 64)]
+#[pyclass(frozen, module = "bridgehead._native")]
 pub(crate) struct Receive {
     http: Py<Http>,
-    ended: bool,
+    // The loop's thread only; pyo3 wants classes to be shareable.
+    ended: AtomicBool,
 }
 
 /// `send(message)`.
-#[pyclass(module = "bridgehead._native", freelist = 64)]
+#[pyclass(frozen, module = "bridgehead._native")]
 pub(crate) struct Send {
     http: Py<Http>,
-    stage: Stage,
+    stage: UnderGil<Stage>,
 }
 
 enum Stage {
@@ -30,6 +35,8 @@ enum Stage {
     Fresh(Py<PyAny>, Option<Box<FileSend>>),
     /// Taken; there was no room for more.
     Taken,
+    /// Taken; the loop came first.
+    Paused,
     /// A file, as far as it has come.
     File(Box<FileSend>),
     Ended,
@@ -37,14 +44,14 @@ enum Stage {
 
 impl Receive {
     pub(crate) fn new(http: Py<Http>) -> Self {
-        Self { http, ended: false }
+        Self { http, ended: AtomicBool::new(false) }
     }
 }
 
 impl Send {
     pub(crate) fn new(http: Py<Http>, message: Bound<'_, PyAny>) -> Self {
         let file = message::take_file(&message);
-        Self { http, stage: Stage::Fresh(message.unbind(), file) }
+        Self { http, stage: UnderGil::new(Stage::Fresh(message.unbind(), file)) }
     }
 }
 
@@ -69,70 +76,64 @@ pub(crate) fn thrown(kind: &Bound<'_, PyAny>, value: Option<Bound<'_, PyAny>>) -
 
 #[pymethods]
 impl Receive {
-    fn __await__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+    fn __await__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
         slf
     }
 
-    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
         slf
     }
 
-    fn __next__(slf: &Bound<'_, Self>) -> Step {
-        let py = slf.py();
-        let http = {
-            let this = slf.borrow();
-            if this.ended {
-                return Err(ended_already("receive()"));
-            }
-            this.http.clone_ref(py)
-        };
-        match Http::tend(http.bind(py), || http.get().receive_now(py))? {
+    fn __next__(&self, py: Python<'_>) -> Step {
+        if self.ended.load(Ordering::Relaxed) {
+            return Err(ended_already("receive()"));
+        }
+        let http = self.http.bind(py);
+        match Http::tend(http, || http.get().receive_now(py))? {
             Outcome::Yield | Outcome::File(_) => Ok(Some(py.None())),
             Outcome::Wait(wait) => Ok(Some(wait.into_any())),
             Outcome::Done(message) => {
-                slf.borrow_mut().ended = true;
+                self.ended.store(true, Ordering::Relaxed);
                 Err(PyStopIteration::new_err(message))
             }
         }
     }
 
-    fn send(slf: &Bound<'_, Self>, _value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        Self::__next__(slf)?.ok_or_else(|| PyStopIteration::new_err(()))
+    fn send(&self, value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        self.__next__(value.py())?.ok_or_else(|| PyStopIteration::new_err(()))
     }
 
     #[pyo3(signature = (kind, value = None, traceback = None))]
     fn throw(
-        slf: &Bound<'_, Self>,
+        &self,
         kind: &Bound<'_, PyAny>,
         value: Option<Bound<'_, PyAny>>,
         traceback: Option<Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         drop(traceback);
-        slf.borrow_mut().ended = true;
+        self.ended.store(true, Ordering::Relaxed);
         Err(thrown(kind, value))
     }
 
-    fn close(&mut self) {
-        self.ended = true;
+    fn close(&self) {
+        self.ended.store(true, Ordering::Relaxed);
     }
 }
 
 #[pymethods]
 impl Send {
-    fn __await__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+    fn __await__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
         slf
     }
 
-    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+    fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
         slf
     }
 
-    fn __next__(slf: &Bound<'_, Self>) -> Step {
-        let py = slf.py();
-        let http = slf.borrow().http.clone_ref(py);
-        let http = http.bind(py);
+    fn __next__(&self, py: Python<'_>) -> Step {
+        let http = self.http.bind(py);
         // Whoever comes here from within, through an application's iterator, finds it in use.
-        let mut stage = std::mem::replace(&mut slf.borrow_mut().stage, Stage::Ended);
+        let mut stage = std::mem::replace(&mut *self.stage.lock(py), Stage::Ended);
         loop {
             let (outcome, next) = Http::tend(http, || Ok(stage.step(http)))?;
             stage = next;
@@ -145,36 +146,36 @@ impl Send {
                 Outcome::Yield => py.None(),
                 Outcome::Wait(wait) => wait.into_any(),
             };
-            Self::advance(slf, stage);
+            self.advance(py, stage);
             return Ok(Some(waits_for));
         }
     }
 
-    fn send(slf: &Bound<'_, Self>, _value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        Self::__next__(slf)?.ok_or_else(|| PyStopIteration::new_err(()))
+    fn send(&self, value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
+        self.__next__(value.py())?.ok_or_else(|| PyStopIteration::new_err(()))
     }
 
     #[pyo3(signature = (kind, value = None, traceback = None))]
     fn throw(
-        slf: &Bound<'_, Self>,
+        &self,
         kind: &Bound<'_, PyAny>,
         value: Option<Bound<'_, PyAny>>,
         traceback: Option<Bound<'_, PyAny>>,
     ) -> PyResult<()> {
         drop(traceback);
-        Self::advance(slf, Stage::Ended);
+        self.advance(kind.py(), Stage::Ended);
         Err(thrown(kind, value))
     }
 
-    fn close(slf: &Bound<'_, Self>) {
-        Self::advance(slf, Stage::Ended);
+    fn close(&self, py: Python<'_>) {
+        self.advance(py, Stage::Ended);
     }
 }
 
 impl Send {
     /// The message goes once it is no longer borrowed from: letting go of it may run Python.
-    fn advance(slf: &Bound<'_, Self>, stage: Stage) {
-        let last = std::mem::replace(&mut slf.borrow_mut().stage, stage);
+    fn advance(&self, py: Python<'_>, stage: Stage) {
+        let last = std::mem::replace(&mut *self.stage.lock(py), stage);
         drop(last);
     }
 }
@@ -185,10 +186,11 @@ impl Stage {
         let py = http.py();
         match self {
             Self::Fresh(message, mut file) => match Http::send_now(http, message.bind(py), &mut file) {
-                Ok(Outcome::Yield) => (Ok(Outcome::Yield), Self::Fresh(message, file)),
+                Ok(Outcome::Yield) => (Ok(Outcome::Yield), Self::Paused),
                 outcome => (outcome, Self::Taken),
             },
             Self::Taken => (http.get().sent_now(py), Self::Taken),
+            Self::Paused => (Ok(Outcome::Done(None)), Self::Ended),
             Self::File(mut file) => (Http::file_now(http, &mut file), Self::File(file)),
             Self::Ended => (Err(ended_already("send()")), Self::Ended),
         }

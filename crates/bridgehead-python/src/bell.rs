@@ -3,16 +3,23 @@
 //! From another thread it is a descriptor that the loop watches. From the loop's own thread, inside one of our calls, it
 //! is a note: whoever made the call schedules one turn for all that it was rung for.
 //!
-//! Invariant: a ring is followed by a turn of the network that begins after it.
+//! Invariant: a ring is followed by a turn of the network that begins after it, and the descriptor is quiet after the last one.
 
 use std::io;
-use std::os::fd::RawFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::task::Wake;
+
+#[cfg(not(loom))]
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+#[cfg(not(loom))]
 use std::thread::{self, ThreadId};
 
-use crate::standby::Presence;
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+#[cfg(loom)]
+use loom::thread::{self, ThreadId};
+
+use crate::presence::Presence;
 use crate::wake::Descriptor;
 
 /// The loop's thread is not in a call of ours.
@@ -26,8 +33,9 @@ const WANTED: u8 = 2;
 #[derive(Debug)]
 pub(crate) struct Bell {
     descriptor: Descriptor,
-    // Set by whoever writes to the descriptor, cleared by the loop's thread.
+    // Set by whoever writes to the descriptor, before and after that; cleared by the loop's thread.
     rung: AtomicBool,
+    written: AtomicBool,
     // The loop's thread only; a waker has to be shareable.
     note: AtomicU8,
     thread: ThreadId,
@@ -40,6 +48,7 @@ impl Bell {
         Ok(Self {
             descriptor: Descriptor::new()?,
             rung: AtomicBool::new(false),
+            written: AtomicBool::new(false),
             note: AtomicU8::new(ELSEWHERE),
             thread: thread::current().id(),
             presence,
@@ -47,8 +56,8 @@ impl Bell {
     }
 
     /// What the loop has to watch.
-    pub(crate) fn descriptor(&self) -> RawFd {
-        self.descriptor.number()
+    pub(crate) fn descriptor(&self) -> &Descriptor {
+        &self.descriptor
     }
 
     pub(crate) fn ring(&self) {
@@ -58,14 +67,22 @@ impl Bell {
             self.note.store(WANTED, Ordering::Relaxed);
         } else if !self.rung.swap(true, Ordering::SeqCst) {
             self.descriptor.signal();
+            self.written.store(true, Ordering::SeqCst);
         }
     }
 
     /// The loop's thread comes, and looks at everything that it could have been rung for.
+    ///
+    /// A ring may be seen before it is written: what comes late is cleared the next time, or the loop would be woken for it
+    /// for ever. Cleared first: whoever rings between the two is seen by the look.
     pub(crate) fn quiet(&self) {
-        if self.rung.load(Ordering::SeqCst) {
+        if self.written.load(Ordering::SeqCst) {
+            self.written.store(false, Ordering::SeqCst);
             self.descriptor.clear();
-            self.rung.store(false, Ordering::SeqCst);
+        }
+        if self.rung.load(Ordering::SeqCst) {
+            // Reads what it overwrites, and so sees what that was rung for.
+            self.rung.swap(false, Ordering::SeqCst);
         }
     }
 
@@ -87,7 +104,7 @@ impl Wake for Bell {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use bridgehead_metrics::{Gauge, Sheet};
 use bridgehead_net::{AdmissionLimits, Departures, HeadLimits, Http2, Lifetimes, Limits, PaceLimits, Pings};
 use pyo3::prelude::*;
+
+use crate::inbox::ARRIVALS;
 
 /// `bridgehead.bounds.Bounds`. Times are in seconds; 0 is none where a bound may be left out.
 #[derive(FromPyObject)]
@@ -59,6 +62,16 @@ impl Bounds {
             Concurrency::Number(number) => Some(number),
             // Whoever finds the number begins somewhere.
             Concurrency::Auto(_) => Some(1),
+        }
+    }
+
+    /// How many requests may run and wait, but for what is found out.
+    pub(crate) fn tell(&self, sheet: &Sheet) {
+        sheet.set(Gauge::InboxLimit, ARRIVALS as u64);
+        if !self.adapts() {
+            let permits = self.permits().unwrap_or_default();
+            sheet.set(Gauge::Limit, permits as u64);
+            sheet.set(Gauge::QueueLimit, if permits > 0 { self.limit_queue as u64 } else { 0 });
         }
     }
 

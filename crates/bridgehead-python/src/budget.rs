@@ -2,8 +2,9 @@
 //!
 //! A `send()` that is answered at once does not suspend its coroutine, so a hundred thousand of them would be one step.
 //!
-//! Invariant: within one turn of the drain no request has more than [`MESSAGES`] messages answered at once, nor more than
-//! [`FREE`] and then those of a [`SHARE`].
+//! Invariant: while a callback of the loop waits for its turn no request has more than [`MESSAGES`] messages answered at once, however
+//! often it waits and goes on meanwhile; nor, without a wait, more than [`FREE`] and then those of a [`SHARE`]. A `send()` that
+//! yields is taken before it does, and so is one after it if it had to wait instead.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +17,7 @@ const FREE: u32 = 3;
 /// Time within which they are answered without suspending; asyncio warns of a slow callback at 100 ms.
 const SHARE: Duration = Duration::from_millis(5);
 
-/// What is left of a request's share. A new turn of the drain, or a wait, means that others had theirs.
+/// What is left of a request's share. A new turn of the loop means that others had theirs, or want none.
 #[derive(Debug)]
 pub(crate) struct Budget {
     turn: u64,
@@ -29,7 +30,7 @@ impl Budget {
         Self { turn: 0, since: None, used: 0 }
     }
 
-    /// Counts one message, and says whether the loop has to come first; then the share is fresh again.
+    /// Counts one message, and says whether the loop has to come first.
     pub(crate) fn is_spent(&mut self, turn: u64) -> bool {
         if self.turn != turn || self.used == 0 {
             *self = Self { turn, since: None, used: 1 };
@@ -37,7 +38,6 @@ impl Budget {
         }
         let is_watched = self.used >= FREE || self.since.is_some();
         if self.used >= MESSAGES || is_watched && self.is_late() {
-            self.rest();
             return true;
         }
         self.used += 1;
@@ -54,9 +54,14 @@ impl Budget {
         now.duration_since(*self.since.get_or_insert(now)) >= SHARE
     }
 
-    /// The coroutine suspends.
+    /// The coroutine yields to the loop.
     pub(crate) fn rest(&mut self) {
         (self.since, self.used) = (None, 0);
+    }
+
+    /// The coroutine waits: time goes on, but it may go on before the loop's own callbacks do.
+    pub(crate) fn wait(&mut self) {
+        self.since = None;
     }
 }
 
@@ -76,7 +81,22 @@ mod tests {
     fn a_request_yields_after_its_messages_and_has_them_again_afterwards() {
         let mut budget = Budget::new();
         assert!(allowed(&mut budget, 1) <= MESSAGES);
+        budget.rest();
         assert!(!budget.is_spent(1));
+    }
+
+    #[test]
+    fn a_wait_makes_no_share_fresh_that_the_loop_has_not_turned_for() {
+        let mut budget = Budget::new();
+        let mut count = 0;
+        while !budget.is_spent(1) {
+            count += 1;
+            budget.wait();
+        }
+        assert_eq!(count, MESSAGES);
+        budget.wait();
+        assert!(budget.is_spent(1));
+        assert!(!budget.is_spent(2));
     }
 
     #[test]

@@ -16,6 +16,8 @@ pub(crate) struct Callables {
     pub(crate) complain: Py<PyAny>,
     /// Gives the route by which the framework answers a request, of its scope.
     pub(crate) route: Py<PyAny>,
+    /// Gives place and request, in words, of a slow step: by a scope, a task, or by the current task.
+    pub(crate) whose: Py<PyAny>,
     /// Puts a span into a handler's context, if requests are traced and the application can have spans.
     pub(crate) attach: Option<Py<PyAny>>,
     /// Takes the lines that Python's loggers are to have.

@@ -17,8 +17,12 @@ impl Bridge {
     /// Cancels whatever still runs.
     pub(crate) fn cancel(&self, py: Python<'_>) -> PyResult<usize> {
         self.cancels.store(true, Ordering::Relaxed);
-        let running: Vec<Py<Http>> =
-            self.books().requests.iter().filter_map(|(_, http)| Some(http.as_ref()?.clone_ref(py))).collect();
+        let running: Vec<Py<Http>> = self
+            .books(py)
+            .requests
+            .iter()
+            .filter_map(|(_, http)| Some(http.as_ref()?.clone_ref(py)))
+            .collect();
         for http in &running {
             if let Some(task) = http.get().task(py) {
                 task.call_method0(py, intern!(py, "cancel"))?;
@@ -29,7 +33,7 @@ impl Bridge {
 
     /// Cancels one, unless it has returned since: its token may be another's by now.
     pub(crate) fn cancel_one(&self, py: Python<'_>, token: Token) -> PyResult<()> {
-        let Some(http) = self.request(py, token).filter(|http| http.get().is_cancelled()) else {
+        let Some(http) = self.request(py, token).filter(|http| http.get().is_cancelled(py)) else {
             return Ok(());
         };
         let Some(task) = http.get().task(py) else { return Ok(()) };

@@ -7,41 +7,63 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use std::{io, iter};
 
 use bridgehead_metrics::{BlockingPlace, Cause, Gauge, Sheet, Timing};
 use pyo3::prelude::*;
 
-use crate::ffi;
-use crate::health::Pace;
+use crate::ffi::{self, ThreadClock};
+use crate::health::{Pace, Said};
 use crate::lookout::Step;
-use crate::suspicion::{Evidence, GilWait, Suspect};
+use crate::sheets::milliseconds;
+use crate::suspicion::{self, Asking, Evidence, GilWait, Suspect};
 
-/// Errands that may wait: one that is told of, behind one that is being done.
-const ERRANDS: usize = 2;
+/// Errands that may wait: two of a step, and one that counts, behind one that is being done.
+const ERRANDS: usize = 3;
 
 /// What is to be done.
 #[derive(Debug)]
 pub(crate) enum Errand {
     /// Count.
     Look,
-    /// A step holds the loop since then; this was seen of it, unless it is over.
-    Slow { since: Instant, step: Step, evidence: Option<Evidence> },
+    /// A step is about to be slow: whether it lets others have the GIL is to be known when it is.
+    Ahead(Step),
+    /// A step holds the loop.
+    Slow(SlowStep),
     /// The one that was told of last is over, and held it for so long.
     Over(Duration),
+    /// Others did for so long, and were over before they were looked at.
+    Unseen(Vec<Duration>),
+}
+
+/// A step that was noticed.
+#[derive(Debug)]
+pub(crate) struct SlowStep {
+    /// How many were noticed, this one included.
+    pub(crate) number: u64,
+    /// It holds the loop since then.
+    pub(crate) since: Instant,
+    /// For so long when it was noticed.
+    pub(crate) held: Duration,
+    pub(crate) step: Step,
+    /// Whose it is.
+    pub(crate) said: Said,
+    /// What was seen of it, unless it was over by then.
+    pub(crate) evidence: Option<Evidence>,
 }
 
 /// Whom it calls.
 pub(crate) struct Inquiry {
-    /// Gives how many tasks are not done, how many calls wait for the default executor, its threads, and how many it may have.
+    /// Gives how many tasks are not done; and how many calls wait for the default executor, its threads, and how many it may
+    /// have, if that is known.
     pub(crate) look: Py<PyAny>,
     /// Gives the place of the step that holds the loop, and the request for which it runs.
     pub(crate) place: Py<PyAny>,
-    /// Is told for how many seconds a step holds the loop, by what, in words, and what was given as its place; nothing if it
-    /// was over by then. Gives that in words.
+    /// Is told for how many seconds a step holds the loop, by what, in words, and its place and request; nothing, or no place,
+    /// if it was over by then. Gives that in words.
     pub(crate) slow: Py<PyAny>,
-    /// Is told for how many seconds it did in all.
+    /// Is told for how many seconds it did in all, and the rest again.
     pub(crate) over: Py<PyAny>,
     /// Whose steps they are.
     pub(crate) suspect: Suspect,
@@ -51,16 +73,17 @@ pub(crate) struct Inquiry {
 pub(crate) struct Census(JoinHandle<()>);
 
 impl Census {
-    /// It ends when the sender is dropped.
+    /// It ends when the sender is dropped. The clock is that of the loop's thread.
     pub(crate) fn start(
         pace: Arc<Pace>,
         sheet: Sheet,
         inquiry: Inquiry,
+        clock: Option<ThreadClock>,
     ) -> io::Result<(Self, SyncSender<Errand>)> {
         let (sender, errands) = sync_channel(ERRANDS);
         let thread = thread::Builder::new().name("bridgehead-census".to_owned()).spawn(move || {
             ffi::block_signals();
-            run(&errands, &pace, &sheet, &inquiry);
+            run(&errands, &pace, &sheet, &inquiry, clock.as_ref());
         })?;
         Ok((Self(thread), sender))
     }
@@ -71,19 +94,26 @@ impl Census {
     }
 }
 
-fn run(errands: &Receiver<Errand>, pace: &Pace, sheet: &Sheet, inquiry: &Inquiry) {
-    // The step that was told of last.
-    let mut told = None;
+fn run(
+    errands: &Receiver<Errand>,
+    pace: &Pace,
+    sheet: &Sheet,
+    inquiry: &Inquiry,
+    clock: Option<&ThreadClock>,
+) {
+    // The step that was told of last, and what was seen of the last that was about to be slow.
+    let (mut told, mut ahead) = (None, None);
     for errand in errands {
         pace.asks_for_the_gil();
-        let began = Instant::now();
+        let asking = Asking::begin(clock);
         Python::attach(|py| {
             pace.has_the_gil();
-            let time = began.elapsed();
+            let (had, wait) = (Instant::now(), asking.had(clock));
             // At once: the longer this has the GIL, the sooner Python gives it back in between, and the step goes on.
-            let place = inquiry.place.call0(py);
-            let wait = GilWait { time, ran_on: pace.ran_on(inquiry.suspect) };
+            let seen = inquiry.place.call0(py).and_then(|seen| seen.extract(py)).ok();
+            let wait = wait.or_ran_on(pace.ran_on(inquiry.suspect));
             note(sheet, wait.time);
+            let looked = Looked { suspect: inquiry.suspect, seen, wait, had };
             // Who kept the GIL has let go of it just now: what is to be said of that step is said while it still runs, and
             // before anything is counted, since that may give the GIL back.
             let mut batch: Vec<_> = iter::once(errand).chain(errands.try_iter()).collect();
@@ -91,18 +121,18 @@ fn run(errands: &Receiver<Errand>, pace: &Pace, sheet: &Sheet, inquiry: &Inquiry
             for errand in batch {
                 let done = match errand {
                     Errand::Look => look(py, sheet, inquiry),
-                    Errand::Slow { since, step, evidence } => {
-                        let runs = evidence.is_some() && !step.is_over(pace);
-                        let cause = match &evidence {
-                            Some(evidence) if runs => evidence.judge(inquiry.suspect, &wait),
-                            Some(evidence) => evidence.of_what_is_over(&wait),
-                            None => Cause::Unknown,
-                        };
-                        pace.found(if runs { cause } else { Cause::Unknown });
-                        let place = place.as_ref().ok().filter(|_| runs);
-                        let slow = Slow { time: since.elapsed(), cause, place };
-                        tell(py, sheet, inquiry, &slow).map(|place| told = Some(place))
+                    Errand::Ahead(step) => {
+                        ahead = Some(Ahead::new(step, pace, &looked));
+                        Ok(())
                     }
+                    Errand::Slow(step) => {
+                        let slow = step.judge(py, pace, &looked, ahead.take().as_ref(), clock);
+                        tell(py, sheet, inquiry, slow).map(|place| told = Some(place))
+                    }
+                    Errand::Unseen(steps) => steps.into_iter().try_for_each(|time| {
+                        let slow = Slow { number: None, time, cause: Cause::Unknown, seen: None };
+                        tell(py, sheet, inquiry, slow).map(drop)
+                    }),
                     Errand::Over(time) => match told.take() {
                         Some(place) => amend(py, sheet, inquiry, BlockingPlace { longest: time, ..place }),
                         None => Ok(()),
@@ -116,36 +146,126 @@ fn run(errands: &Receiver<Errand>, pace: &Pace, sheet: &Sheet, inquiry: &Inquiry
     }
 }
 
+/// What there was to be seen when the GIL was had.
+struct Looked {
+    suspect: Suspect,
+    /// Place and request of what held the loop then.
+    seen: Option<(String, String)>,
+    wait: GilWait,
+    had: Instant,
+}
+
+/// The same of a step that was not slow when the GIL was asked for.
+struct Ahead {
+    step: Step,
+    /// Nothing if the step was over by then.
+    seen: Option<(String, String)>,
+    wait: GilWait,
+    had: Instant,
+}
+
+impl Ahead {
+    /// For who has the GIL.
+    fn new(step: Step, pace: &Pace, looked: &Looked) -> Self {
+        let seen = looked.seen.clone().filter(|_| !step.is_over(pace));
+        Self { step, seen, wait: looked.wait, had: looked.had }
+    }
+
+    /// Whether what holds the GIL held it still when the step was noticed.
+    fn caught(&self, step: &SlowStep) -> bool {
+        self.wait.was_in_vain() && self.had >= step.since + step.held
+    }
+}
+
+impl SlowStep {
+    /// For who has the GIL: what it is, or was.
+    fn judge(
+        &self,
+        py: Python<'_>,
+        pace: &Pace,
+        looked: &Looked,
+        ahead: Option<&Ahead>,
+        clock: Option<&ThreadClock>,
+    ) -> Slow {
+        let ahead = ahead.filter(|ahead| ahead.step == self.step);
+        let caught = ahead.filter(|ahead| ahead.caught(self));
+        let of = |cause, time, seen| Slow { number: Some(self.number), time, cause, seen };
+        let Some(evidence) = self.evidence.as_ref().filter(|_| !self.step.is_over(pace)) else {
+            pace.found(Cause::Unknown);
+            let was = |evidence: &Evidence| evidence.of_what_is_over(&looked.wait);
+            let cause = self.evidence.as_ref().map_or(Cause::Unknown, was);
+            let said = || self.said.get().map(|whose| (whose.place.clone(), whose.request.clone()));
+            // What has gone by since it was noticed is not all its.
+            return match caught {
+                Some(ahead) => of(Cause::CallWithGil, self.held, ahead.seen.clone().or_else(said)),
+                None => of(cause, self.held, said()),
+            };
+        };
+        let of_ahead = |ahead: &Ahead| ahead.seen.clone().or_else(|| looked.seen.clone());
+        let (cause, seen) = match (evidence.judge(looked.suspect, &looked.wait), caught) {
+            // What is looked at is behind what made the step slow.
+            (Cause::Python | Cause::Unknown, Some(ahead)) => (Cause::CallWithGil, of_ahead(ahead)),
+            (Cause::Python, None) => match self.python_or_not(py, pace, looked, evidence, clock) {
+                Cause::Unknown if ahead.is_some_and(|ahead| ahead.wait.was_in_vain()) => {
+                    (Cause::CallWithGil, ahead.and_then(of_ahead))
+                }
+                cause => (cause, looked.seen.clone()),
+            },
+            (cause, _) => (cause, looked.seen.clone()),
+        };
+        pace.found(cause);
+        of(cause, self.since.elapsed(), seen)
+    }
+
+    /// What lets go of the GIL when it is asked to: Python code, many short calls that do without, or a call that was just over.
+    fn python_or_not(
+        &self,
+        py: Python<'_>,
+        pace: &Pace,
+        looked: &Looked,
+        evidence: &Evidence,
+        clock: Option<&ThreadClock>,
+    ) -> Cause {
+        let is_over = || self.step.is_over(pace);
+        // What is asked of a step that ends meanwhile says nothing of it.
+        if evidence.runs() && looked.wait.is_mostly_none(py) && !is_over() {
+            return Cause::CallWithoutGil;
+        }
+        // Elsewhere than on Linux the wait for the GIL is all that is known.
+        let is_python = clock.is_none_or(|clock| suspicion::obeys(py, clock, is_over));
+        if is_python { Cause::Python } else { Cause::Unknown }
+    }
+}
+
 /// A step that was looked at.
-struct Slow<'a> {
+struct Slow {
+    /// Of one that was noticed.
+    number: Option<u64>,
     time: Duration,
     cause: Cause,
-    place: Option<&'a Py<PyAny>>,
+    /// Place and request.
+    seen: Option<(String, String)>,
 }
 
 /// Has it said, and keeps it for who asks. Gives what is kept, and is not to be counted again.
-fn tell(py: Python<'_>, sheet: &Sheet, inquiry: &Inquiry, slow: &Slow<'_>) -> PyResult<BlockingPlace> {
-    let Slow { time, cause, place } = *slow;
+fn tell(py: Python<'_>, sheet: &Sheet, inquiry: &Inquiry, slow: Slow) -> PyResult<BlockingPlace> {
+    let Slow { number, time, cause, seen } = slow;
     sheet.blame(cause);
-    let told = (time.as_secs_f64(), cause.in_words(), place);
+    let told = (time.as_secs_f64(), cause.in_words(), seen);
     let (place, request): (String, String) = inquiry.slow.call1(py, told)?.extract(py)?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let place = BlockingPlace {
-        place,
-        request,
-        cause,
-        count: 1,
-        longest: time,
-        last: u64::try_from(now.as_millis()).unwrap_or_default(),
-    };
-    sheet.note_place(&place);
+    let place = BlockingPlace { place, request, cause, count: 1, longest: time, last: milliseconds() };
+    match number {
+        Some(number) => sheet.note_place_of(number, &place),
+        None => sheet.note_place(&place),
+    }
     Ok(BlockingPlace { count: 0, ..place })
 }
 
 /// It is known how long it was.
 fn amend(py: Python<'_>, sheet: &Sheet, inquiry: &Inquiry, place: BlockingPlace) -> PyResult<()> {
     sheet.note_place(&place);
-    inquiry.over.call1(py, (place.longest.as_secs_f64(),)).map(drop)
+    let told = (place.longest.as_secs_f64(), place.cause.in_words(), (place.place, place.request));
+    inquiry.over.call1(py, told).map(drop)
 }
 
 fn note(sheet: &Sheet, waited: Duration) {
@@ -156,8 +276,10 @@ fn note(sheet: &Sheet, waited: Duration) {
 }
 
 fn look(py: Python<'_>, sheet: &Sheet, inquiry: &Inquiry) -> PyResult<()> {
-    let (tasks, queue, threads, most): (u64, u64, u64, u64) = inquiry.look.call0(py)?.extract(py)?;
+    let (tasks, executor): (u64, Option<(u64, u64, u64)>) = inquiry.look.call0(py)?.extract(py)?;
     sheet.set(Gauge::PendingTasks, tasks);
+    sheet.set(Gauge::ExecutorHidden, executor.is_none().into());
+    let (queue, threads, most) = executor.unwrap_or_default();
     sheet.set(Gauge::ExecutorQueue, queue);
     sheet.set(Gauge::ExecutorThreads, threads);
     sheet.set(Gauge::ExecutorMost, most);

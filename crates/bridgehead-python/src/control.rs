@@ -10,6 +10,8 @@
 //! | second | the process ends by it, now |
 //! | none within the patience after the first | the process ends with code 1 |
 //!
+//! Who is told to end by somebody else, a worker by its parent, says so (`expect_end`): then there is a last deadline too.
+//!
 //! Invariant: until the first signal has come, the system hands SIGINT and SIGTERM to Tokio, and to nobody else first.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,9 +24,10 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, interval, sleep, sleep_until};
 
+use crate::early;
 use crate::ffi::{self, Disposition};
 use crate::last_words;
 
@@ -33,6 +36,9 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// For a signal that came as the signals were given back.
 const LAST_LOOK: Duration = Duration::from_millis(5);
+
+/// The exit code of a process whose time is over, if it was told to end by a signal.
+const OVERDUE: i32 = 1;
 
 /// What ends a worker.
 const SIGNALS: [i32; 2] = [libc::SIGINT, libc::SIGTERM];
@@ -55,11 +61,25 @@ struct Shared {
     slots: [Slot; SIGNALS.len()],
     listener: Arc<Listener>,
     patience: Duration,
+    /// When the end is due that somebody else has asked for. Set by the loop's thread and by the one that hears a parent, read
+    /// by the control thread.
+    expected: watch::Sender<Option<Due>>,
     /// Whether the first signal has come. Set by the control thread before anybody hears of it, read by the loop's.
     ending: AtomicBool,
     /// Who tells the loop. Started by the control thread, waited for by the loop's: an interpreter that ends under a
     /// thread that is attached to it aborts the process.
     teller: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// An end that is due.
+#[derive(Clone, Copy)]
+struct Due {
+    at: Instant,
+    /// When it was asked for, and by what.
+    since: Instant,
+    by: &'static str,
+    /// The exit code of who is too late.
+    code: i32,
 }
 
 struct Slot {
@@ -94,7 +114,7 @@ impl Control {
         let py = event_loop.py();
         let slots = SIGNALS.map(|signal| Slot {
             signal,
-            before: Disposition::of(signal),
+            before: early::before(signal),
             ours: OnceLock::new(),
             forward: AtomicBool::new(false),
         });
@@ -107,6 +127,7 @@ impl Control {
                 witness: Mutex::new(Some(witness)),
             }),
             patience,
+            expected: watch::Sender::new(None),
             ending: AtomicBool::new(false),
             teller: Mutex::new(None),
         });
@@ -147,6 +168,17 @@ impl Control {
         let Some(teller) = teller else { return Ok(()) };
         py.detach(|| teller.join())
             .map_err(|_| PyRuntimeError::new_err("a signal's thread panicked: this is a bug in Bridgehead"))
+    }
+
+    /// Ends the process with this code in so many seconds, should it still be there, for the reason that `witness()` gives.
+    /// Said again, the last word counts. For any thread.
+    fn expect_end(&self, seconds: f64, code: i32) -> PyResult<()> {
+        let (now, within) = (Instant::now(), Duration::try_from_secs_f64(seconds)?);
+        self.shared.expected.send_modify(|expected| {
+            let since = expected.map_or(now, |before| before.since);
+            *expected = Some(Due { at: now + within, since, by: "being told to", code });
+        });
+        Ok(())
     }
 
     /// Whether a signal has come, also one that the loop was not there to hear of.
@@ -236,8 +268,11 @@ impl Shared {
         mut stop: oneshot::Receiver<()>,
     ) {
         let mut look = interval(LOOK_AGAIN);
-        let mut deadline = None;
+        let mut expected = self.expected.subscribe();
+        let mut due = None;
         loop {
+            let asked_for = *expected.borrow_and_update();
+            let next = [due, asked_for].into_iter().flatten().min_by_key(|each| each.at);
             let caught = tokio::select! {
                 _ = interrupt.recv() => &self.slots[0],
                 _ = terminate.recv() => &self.slots[1],
@@ -245,7 +280,8 @@ impl Shared {
                     self.slots.iter().for_each(Slot::look_again);
                     continue;
                 }
-                () = reached(deadline) => self.end_overdue(),
+                _ = expected.changed() => continue,
+                late = reached(next) => self.end_overdue(late),
                 _ = &mut stop => {
                     // One that came in the last moment is seen once Tokio's driver had a turn.
                     tokio::select! {
@@ -256,24 +292,31 @@ impl Shared {
                     return;
                 }
             };
-            if deadline.is_some() {
+            if due.is_some() {
                 ffi::die_by(caught.signal);
             }
             self.ending.store(true, Ordering::Relaxed);
-            deadline = Some(Instant::now() + self.patience);
+            due = Some(self.due_after_a_signal());
             self.tell(caught);
         }
     }
 
+    fn due_after_a_signal(&self) -> Due {
+        let since = Instant::now();
+        Due { at: since + self.patience, since, by: "the signal", code: OVERDUE }
+    }
+
     /// The loop did not end in time: something holds it, and the process ends without it.
-    fn end_overdue(&self) -> ! {
+    fn end_overdue(&self, due: Due) -> ! {
         let witness = self.listener.witness.lock().unwrap_or_else(PoisonError::into_inner).take();
         let reason = witness.map(last_words::ask).unwrap_or_default();
-        let seconds = self.patience.as_secs_f64();
+        let (by, process) = (due.by, std::process::id());
+        // More of it nobody wants to know.
+        let seconds = ((due.at - due.since).as_secs_f64() * 10.0).round() / 10.0;
         ffi::complain(&format!(
-            "ERROR:    Bridgehead did not stop within {seconds} s of the signal: {reason}. Ending the process.\n"
+            "ERROR:    Bridgehead did not stop within {seconds} s of {by}: {reason}. Ending process [{process}].\n"
         ));
-        ffi::exit_now(1)
+        ffi::exit_now(due.code)
     }
 
     /// Tells Python's handler, then the loop. That takes the GIL, so it is another thread's: this one has to be there
@@ -318,9 +361,13 @@ impl Slot {
     }
 }
 
-async fn reached(deadline: Option<Instant>) {
-    match deadline {
-        Some(deadline) => sleep_until(deadline).await,
+/// Once it is too late.
+async fn reached(due: Option<Due>) -> Due {
+    match due {
+        Some(due) => {
+            sleep_until(due.at).await;
+            due
+        }
         None => std::future::pending().await,
     }
 }

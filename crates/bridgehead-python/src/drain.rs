@@ -1,13 +1,14 @@
 //! The loop's side of the inbox: starts new requests, resumes those that waited.
 //!
-//! A plain callback of the loop, so no task is current while it runs. Where Python objects of a request are made is
-//! here and nowhere earlier.
+//! A plain callback of the loop, or in the place of its poll (`turner.rs`): no task is current while it runs. A request's
+//! Python objects are made here first.
 //!
 //! Invariant: the runtime handle is set before anything else, and a batch ends after [`BATCH`] events or [`SHARE`], so
 //! that the loop's own callbacks have their turn.
 
+use std::cell::RefMut;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bridgehead_net::{Arrival, Executor, Token};
@@ -27,12 +28,14 @@ use crate::lent::Lender;
 use crate::logs::Names;
 use crate::nested::Nested;
 use crate::paced::Paced;
+use crate::presence::Presence;
 use crate::runtime_handle::{RuntimeHandle, set_runtime_handle};
 use crate::scope::{Template, trailers};
-use crate::standby::Presence;
 use crate::stepper::{Request, Stepper};
 use crate::told::{Known, Told};
+use crate::under_gil::UnderGil;
 use crate::wait::Wait;
+use crate::whose::Longest;
 use crate::{ffi, logs, names, spans};
 
 const BATCH: usize = 32;
@@ -50,20 +53,21 @@ pub(crate) struct Bridge {
     pub(crate) context: Py<PyAny>,
     pub(crate) template: Template,
     pub(crate) stepper: Box<dyn Stepper>,
-    // Only the loop's thread comes here; pyo3 wants classes to be shareable.
-    pub(crate) books: Mutex<Books>,
+    pub(crate) books: UnderGil<Books>,
     /// Who has what is kept back leave when the loop does not come back.
     pub(crate) presence: Arc<Presence>,
     /// Who has things leave between the drain's callbacks.
     pub(crate) between: Flush,
     /// When the loop polls by itself and turns the network as well.
     pub(crate) nested: Option<Nested>,
-    // The same. Counts callbacks and starts: a request that sees it move knows that others had their turn.
+    // The loop's thread only. Counts turns of the loop: a request that sees it move knows that nobody waits for it.
     pub(crate) turns: AtomicU64,
     /// Requests are cancelled by us.
     pub(crate) cancels: AtomicBool,
     /// Who looks after the loop, if anybody does.
     pub(crate) pace: Option<Arc<Pace>>,
+    /// In asyncio's debug mode, whose step was the longest.
+    pub(crate) longest: Option<Longest>,
     /// Where requests are measured, if they are.
     pub(crate) figures: Figures,
     /// Whether the network may want to cancel one that asks for no WebSocket.
@@ -75,6 +79,8 @@ pub(crate) struct Bridge {
 pub(crate) struct Books {
     /// `None` for a moment, while a request is being made.
     pub(crate) requests: Slab<Option<Py<Http>>>,
+    /// How many there were, with those that are over.
+    pub(crate) begun: u64,
     /// Requests that keep something back.
     held: Vec<Py<Http>>,
     flush: Flush,
@@ -106,18 +112,24 @@ impl Books {
     pub(crate) fn starting(flush: Flush) -> Self {
         Self { flush, ..Self::default() }
     }
+
+    fn admit(&mut self) -> usize {
+        self.begun += 1;
+        self.requests.insert(None)
+    }
 }
 
 impl Bridge {
-    pub(crate) fn books(&self) -> MutexGuard<'_, Books> {
-        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn books<'a, 'py: 'a>(&'a self, py: Python<'py>) -> RefMut<'a, Books> {
+        self.books.lock(py)
     }
 
     pub(crate) fn turn(&self) -> u64 {
         self.turns.load(Ordering::Relaxed)
     }
 
-    fn next_turn(&self) {
+    /// The loop's own callbacks come next, if there are any.
+    pub(crate) fn next_turn(&self) {
         self.turns.store(self.turn() + 1, Ordering::Relaxed);
     }
 
@@ -161,14 +173,14 @@ impl Bridge {
     }
 
     /// How many requests have not returned yet.
-    pub(crate) fn running(&self) -> usize {
-        self.books().requests.len()
+    pub(crate) fn running(&self, py: Python<'_>) -> usize {
+        self.books(py).requests.len()
     }
 
     /// A request keeps something back; it leaves after the event that is being handled, or when the loop turns.
     pub(crate) fn hold(&self, http: &Bound<'_, Http>) -> PyResult<()> {
         let py = http.py();
-        let mut books = self.books();
+        let mut books = self.books(py);
         books.held.push(http.clone().unbind());
         if books.flush != Flush::Nobody {
             return Ok(());
@@ -188,8 +200,8 @@ impl Bridge {
     }
 
     /// Has everything leave that was kept back; `next` looks after what comes then.
-    fn flush(&self, next: Flush) {
-        let mut books = self.books();
+    fn flush(&self, py: Python<'_>, next: Flush) {
+        let mut books = self.books(py);
         books.flush = next;
         if books.held.is_empty() {
             return;
@@ -197,26 +209,26 @@ impl Bridge {
         let held = std::mem::take(&mut books.held);
         drop(books);
         for http in &held {
-            http.get().flush();
+            http.get().flush(py);
         }
     }
 
     /// A request is over.
     pub(crate) fn forget(&self, py: Python<'_>, Token(key): Token) -> PyResult<()> {
-        let forgotten = self.books().requests.try_remove(key);
-        self.figures.running(|| self.running());
+        let forgotten = self.books(py).requests.try_remove(key);
+        self.figures.running(|| self.running(py));
         drop(forgotten);
         self.tell_when_over(py)
     }
 
     /// The network's turn comes: everything leaves that was kept back.
-    pub(crate) fn push_out(&self) {
-        self.flush(Flush::Itself);
+    pub(crate) fn push_out(&self, py: Python<'_>) {
+        self.flush(py, Flush::Itself);
     }
 
     /// The loop's own callbacks come: what they keep back is looked after as it comes.
-    pub(crate) fn rest(&self) {
-        self.flush(self.between);
+    pub(crate) fn rest(&self, py: Python<'_>) {
+        self.flush(py, self.between);
     }
 
     /// Present when the loop polls by itself and turns the network as well.
@@ -233,7 +245,7 @@ impl Bridge {
     }
 
     fn tell_when_over(&self, py: Python<'_>) -> PyResult<()> {
-        let mut books = self.books();
+        let mut books = self.books(py);
         if books.network != Network::Over || !books.requests.is_empty() {
             return Ok(());
         }
@@ -245,7 +257,6 @@ impl Bridge {
 
     fn handle(slf: &Bound<'_, Self>, event: Event) -> PyResult<()> {
         let (py, this) = (slf.py(), slf.get());
-        this.next_turn();
         match event {
             Event::Arrived(arrival) => Self::start(slf, *arrival),
             Event::Progress(token) => {
@@ -254,7 +265,7 @@ impl Bridge {
             }
             Event::Room(token) => {
                 if let Some(http) = this.request(py, token) {
-                    http.get().room_came();
+                    http.get().room_came(py);
                 }
                 this.resume(py, token);
                 Ok(())
@@ -267,21 +278,24 @@ impl Bridge {
             Event::Report(report) => logs::say(this.callables.reports.bind(py), report),
             Event::Lost(count) => logs::say_lost(this.callables.reports.bind(py), count),
             Event::Finished => {
-                this.books().network = Network::Over;
+                this.books(py).network = Network::Over;
                 this.tell_when_over(py)
             }
         }
     }
 
     pub(crate) fn request(&self, py: Python<'_>, Token(key): Token) -> Option<Py<Http>> {
-        self.books().requests.get(key).and_then(|http| Some(http.as_ref()?.clone_ref(py)))
+        self.books(py).requests.get(key).and_then(|http| Some(http.as_ref()?.clone_ref(py)))
     }
 
     /// Whoever waits in this request looks again.
     fn resume(&self, py: Python<'_>, token: Token) {
-        for wait in self.request(py, token).iter().flat_map(|http| http.get().take_waits()) {
+        let Some(http) = self.request(py, token) else { return };
+        for wait in http.get().take_waits(py) {
             Wait::resolve_now(wait.bind(py));
         }
+        self.say_whose(py, || http.get().task(py));
+        self.was_for(py, || http.get().task(py));
     }
 
     /// Makes a request's Python objects and takes the first step of its coroutine.
@@ -294,8 +308,8 @@ impl Bridge {
             None => this.template.scope(py, &head, &peer, trailers)?,
             Some(asked) => this.template.websocket_scope(py, &head, &peer, &asked.subprotocols)?,
         };
-        let key = this.books().requests.insert(None);
-        this.figures.running(|| this.running());
+        let key = this.books(py).admit();
+        this.figures.running(|| this.running(py));
         // A WebSocket has a time for its acceptance.
         if (this.cancellable || websocket.is_some()) && !half.known_as(Token(key)) {
             // It was over before it began.
@@ -306,12 +320,14 @@ impl Bridge {
         if let Some(asked) = websocket {
             state = state.of_websocket(asked.half);
         }
-        let told = story.clone().filter(|_| state.websocket.is_none()).map(|story| Told::new(story, &scope));
+        let told = story.clone().map(|story| Told::new(story, &scope));
         let known = Known { trace: head.trace.clone(), told };
         let http = Py::new(py, Http::new(slf.clone().unbind(), Token(key), state, known))?;
-        if let Some(place) = this.books().requests.get_mut(key) {
+        if let Some(place) = this.books(py).requests.get_mut(key) {
             *place = Some(http.clone_ref(py));
         }
+        // Its task may have ended by then, and know no more whose it was.
+        let asked = scope.clone();
         let started = (|| {
             let receive = ReceiveFunction::new(http.clone_ref(py));
             let send = SendFunction::new(http.clone_ref(py));
@@ -324,7 +340,9 @@ impl Bridge {
         })();
         match started {
             Ok(task) => {
-                http.get().keep(task.unbind());
+                this.say_whose(py, || Some(asked.into_any().unbind()));
+                this.was_for(py, || Some(task.clone().unbind()));
+                http.get().keep(py, task.unbind());
                 Ok(())
             }
             Err(error) => {
@@ -340,34 +358,40 @@ impl Bridge {
     pub(crate) fn drain(slf: &Bound<'_, Self>) -> PyResult<bool> {
         let (py, this) = (slf.py(), slf.get());
         set_runtime_handle(&this.handle);
-        this.next_turn();
-        this.books().flush = Flush::Itself;
+        this.books(py).flush = Flush::Itself;
         this.inbox.open();
-        let mut paced = Paced::begin(this);
+        let mut paced = Paced::begin(this, py);
         for _ in 0..BATCH {
             let Some(event) = this.inbox.take() else { break };
             if let Err(error) = Self::handle(slf, event) {
                 names::report(py, &this.event_loop, error);
             }
-            this.flush(Flush::Itself);
-            if paced.step() >= SHARE {
+            this.flush(py, Flush::Itself);
+            if paced.step(py) >= SHARE {
                 break;
             }
         }
-        this.flush(this.between);
-        paced.end();
-        this.next_turn();
+        this.flush(py, this.between);
+        paced.end(py);
         Ok(this.inbox.close())
     }
 }
 
 #[pymethods]
 impl Bridge {
+    /// How asyncio's debug mode finds the task that it has called: the one that took the longest.
+    #[getter]
+    fn __self__(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.longest.as_ref().and_then(|longest| longest.task(py))
+    }
+
     fn __call__(slf: &Bound<'_, Self>) -> PyResult<()> {
         if let Some(nested) = &slf.get().nested {
             return nested.turn(slf, Patience::None);
         }
-        if Self::drain(slf)? {
+        let left = Self::drain(slf);
+        slf.get().next_turn();
+        if left? {
             slf.get().event_loop.call_method1(slf.py(), names::call_soon(slf.py()), (slf,))?;
         }
         Ok(())

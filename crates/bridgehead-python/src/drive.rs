@@ -91,12 +91,12 @@ fn step<'py>(coroutine: &Bound<'py, PyAny>, input: PyResult<()>) -> Stepped<'py>
 impl Parked {
     /// The future that was waited for is resolved, and no task is current.
     pub(crate) fn wake(slf: &Bound<'_, Self>, wait: &Bound<'_, Wait>) -> PyResult<()> {
-        let this = slf.get();
-        if this.is_over() {
+        let (py, this) = (slf.py(), slf.get());
+        if this.is_over(py) {
             return Ok(());
         }
-        let _entered = Entered::new(this.context.bind(slf.py()))?;
-        let outcome = wait.borrow().result(slf.py());
+        let _entered = Entered::new(this.context.bind(py))?;
+        let outcome = wait.borrow().result(py);
         Self::go_on(slf, outcome)
     }
 
@@ -116,8 +116,8 @@ impl Parked {
 
     /// A step that the task takes itself, with the task current: its first, or one that was handed over.
     pub(crate) fn step_within(slf: &Bound<'_, Self>, outcome: PyResult<()>) -> PyResult<Option<Py<PyAny>>> {
-        let this = slf.get();
-        let came = match this.take_last() {
+        let (py, this) = (slf.py(), slf.get());
+        let came = match this.take_last(py) {
             Some(Last::Yielded(value)) => return Ok(Some(value)),
             Some(Last::Raised(error)) => Came::Raised(error),
             None => Self::drive_on(slf, None, outcome),
@@ -126,7 +126,7 @@ impl Parked {
             Came::Waits | Came::Pauses(..) => {}
             Came::Odd(value) => return Ok(Some(value.unbind())),
             Came::Returned(result) => {
-                this.end();
+                this.end(py);
                 return if result.is_none() {
                     Ok(None)
                 } else {
@@ -134,7 +134,7 @@ impl Parked {
                 };
             }
             Came::Raised(error) => {
-                this.end();
+                this.end(py);
                 return Err(error);
             }
         }
@@ -158,7 +158,7 @@ impl Parked {
         });
         came.unwrap_or_else(|error| {
             let this = slf.get();
-            this.set(Stage::Stepping);
+            this.set(slf.py(), Stage::Stepping);
             if let Err(also) = Self::close(slf) {
                 this.driver.get().report(slf.py(), also);
             }
@@ -215,13 +215,14 @@ impl Parked {
 
     /// Goes on in the loop's next turn, with this.
     fn schedule(slf: &Bound<'_, Self>, outcome: PyResult<()>) -> PyResult<()> {
-        slf.get().set(Stage::Scheduled);
+        slf.get().set(slf.py(), Stage::Scheduled);
         Step::schedule(slf, outcome)
     }
 
     fn finish(&self, task: &Bound<'_, PyAny>, result: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.end();
-        match self.take_due() {
+        let py = task.py();
+        self.end(py);
+        match self.take_due(py) {
             Some(Due(message)) => self.driver.get().cancel(task, message),
             None => self.driver.get().set_result(task, result),
         }

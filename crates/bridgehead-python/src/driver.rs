@@ -1,17 +1,17 @@
 //! What all drives of one loop share: the loop, and those names of asyncio's that a task's own code uses.
 //!
-//! Which names those are, and whether they still mean what we take them for, is `task_names.py`'s.
+//! Which names those are, and whether they still mean what we take them for, is `private_names.py`'s.
 //!
 //! Invariant: a task is current from `Current::enter` until the guard is dropped, whatever comes between.
 
 use pyo3::prelude::*;
-use pyo3::types::PyType;
+use pyo3::types::{PyString, PyType};
 use pyo3::{PyTraverseError, PyVisit};
 
 use crate::parked::Parked;
 use crate::{ffi, names};
 
-/// `bridgehead.task_names.TaskNames`, read once.
+/// `bridgehead.private_names.TaskNames`, read once.
 #[derive(FromPyObject)]
 pub(crate) struct TaskNames {
     enter_task: Py<PyAny>,
@@ -21,6 +21,8 @@ pub(crate) struct TaskNames {
     task: Py<PyType>,
     set_result: Py<PyAny>,
     cancel: Py<PyAny>,
+    blocking: Py<PyString>,
+    loop_of_future: Py<PyString>,
 }
 
 /// Drives coroutines on one loop.
@@ -43,6 +45,16 @@ impl Driver {
 
     pub(crate) fn current_task<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.names.current_task.bind(py).call1((&self.event_loop,))
+    }
+
+    /// The attribute by which a future says that it was yielded to be waited for.
+    pub(crate) fn blocking<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
+        self.names.blocking.bind(py)
+    }
+
+    /// The attribute that has the loop of a future without a `get_loop`.
+    pub(crate) fn loop_of_future<'py>(&self, py: Python<'py>) -> &Bound<'py, PyString> {
+        self.names.loop_of_future.bind(py)
     }
 
     /// `callback()` in the loop's next turn, in `context`.

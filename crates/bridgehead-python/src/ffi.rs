@@ -1,6 +1,6 @@
 //! The only file that may say `unsafe`: one operation a block, each with the fact that makes it sound.
 //!
-//! Contexts and coroutine steps (CPython), signals and descriptors (the system).
+//! Contexts, coroutine steps and the GIL (CPython), signals and descriptors (the system).
 
 #![allow(unsafe_code)]
 
@@ -16,6 +16,13 @@ use pyo3::types::{PyBytes, PyString, PyTuple};
 use pyo3::{ffi, intern};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+
+use crate::under_gil::UnderGil;
+
+// SAFETY: a `RefCell` is not shared, since two threads might change its count of borrowers at once. This one's is changed
+// by whoever shows its hold of the GIL as it begins to borrow, and as it ends: what is borrowed cannot be sent into a
+// closure that runs without the GIL. If the GIL is let go of in between, whoever comes finds it borrowed.
+unsafe impl<T: Send> Sync for UnderGil<T> {}
 
 /// A context that this thread is in until the guard is dropped. A guard and nothing else: an early return between
 /// enter and exit would leave the thread in another request's context.
@@ -206,6 +213,9 @@ pub(crate) fn close(descriptor: RawFd) {
     unsafe { libc::close(descriptor) };
 }
 
+/// What is called for a signal: it may only do what is allowed between any two instructions.
+pub(crate) type Handler = extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void);
+
 /// What the system does about a signal.
 #[derive(Clone, Copy)]
 pub(crate) struct Disposition(libc::sigaction);
@@ -231,9 +241,18 @@ impl Disposition {
         Self(unsafe { mem::zeroed() })
     }
 
+    /// Calls this.
+    pub(crate) fn calling(handler: Handler) -> Self {
+        let mut action = Self::default();
+        action.0.sa_sigaction = handler as libc::sighandler_t;
+        // What is interrupted goes on afterwards, and who has a stack for handlers has it used, as CPython's are.
+        action.0.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
+        action
+    }
+
     /// Puts this into force.
     pub(crate) fn set(&self, signal: i32) {
-        // SAFETY: the action came from the system or is SIG_DFL, so its handler is one that is allowed to run.
+        // SAFETY: the action came from the system, is SIG_DFL, or calls what is written for that.
         unsafe { libc::sigaction(signal, &raw const self.0, ptr::null_mut()) };
     }
 }
@@ -268,6 +287,21 @@ pub(crate) fn without_signals<T>(work: impl FnOnce() -> T) -> T {
 pub(crate) fn tell_python(signal: i32) {
     // SAFETY: documented as callable without the GIL and from a signal handler.
     unsafe { ffi::PyErr_SetInterruptEx(signal) };
+}
+
+/// Whether a process sent the signal that a handler was called for, and not the system. (Elsewhere than on Linux this is not
+/// told apart.)
+pub(crate) fn is_of_a_process(about: *const libc::siginfo_t) -> bool {
+    // SAFETY: the system hands a valid pointer to handlers that ask for it, as all of ours do.
+    let code = unsafe { (*about).si_code };
+    cfg!(target_os = "linux") && code <= 0
+}
+
+/// Has the system do with a signal what it does by itself, once the handler has returned that is called for it.
+pub(crate) fn by_default(signal: i32) {
+    Disposition::default().set(signal);
+    // SAFETY: sends a signal to this process.
+    unsafe { libc::kill(libc::getpid(), signal) };
 }
 
 /// Ends the process by a signal, whatever else is going on.

@@ -8,7 +8,7 @@
 //! had begun goes on.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -52,6 +52,8 @@ enum Asked {
     Nothing,
     /// An errand, on the blocking pool.
     Errand,
+    /// That nothing more is read.
+    Skip,
     /// A task waits for something to read, until this is dropped.
     Readable {
         _until: oneshot::Sender<()>,
@@ -68,6 +70,8 @@ pub(crate) enum Found {
     Nothing,
     /// There is something to read.
     Readable,
+    /// The position is where it would be had everything been read.
+    Skipped,
 }
 
 struct Shared {
@@ -85,6 +89,7 @@ enum Work {
     OpenPath(PathBuf),
     Measure,
     Read(From, usize),
+    Skip(Option<u64>),
 }
 
 impl FileSend {
@@ -132,10 +137,29 @@ impl FileSend {
         Some(Errand { shared: Arc::clone(&self.shared), work: Work::Read(self.from, length) })
     }
 
+    /// Has the position move by what is left, as if that had been read: nobody is to get it. Brings `Found::Skipped`, by
+    /// an errand where the position is the system's.
+    pub(crate) fn skip(&mut self) -> Option<Errand> {
+        self.asked = Asked::Skip;
+        match &mut self.from {
+            From::Position => Some(Errand { shared: Arc::clone(&self.shared), work: Work::Skip(self.left) }),
+            From::Offset(at) => {
+                *at = at.saturating_add(self.left.unwrap_or(0));
+                *lock(&self.shared.found) = Some(Ok(Found::Skipped));
+                None
+            }
+        }
+    }
+
+    /// Whether nothing more is read of it.
+    pub(crate) fn is_skipped(&self) -> bool {
+        matches!(self.asked, Asked::Skip)
+    }
+
     /// What an errand brought, once it is back.
     pub(crate) fn take(&mut self) -> Option<io::Result<Found>> {
         let found = lock(&self.shared.found).take();
-        if found.is_some() {
+        if found.is_some() && !self.is_skipped() {
             self.asked = Asked::Nothing;
         }
         found
@@ -216,6 +240,7 @@ impl Errand {
             }),
             Work::Measure => self.shared.file().and_then(|file| measure(&file)).map(Found::Opened),
             Work::Read(from, length) => self.shared.file().and_then(|file| read(&file, from, length)),
+            Work::Skip(count) => self.shared.file().and_then(|file| skip(&file, count)),
         };
         *lock(&self.shared.found) = Some(found);
     }
@@ -259,6 +284,16 @@ fn measure(file: &File) -> io::Result<Option<u64>> {
     // What the kernel makes up while it is read (/proc) says that it is empty, and is not.
     let made_up = kind.len() == 0 && file.read_at(&mut [0], 0)? > 0;
     Ok((!made_up).then_some(kind.len()))
+}
+
+/// Moves the position by so many bytes, at most to the end; a pipe has none, and keeps what it has.
+fn skip(mut file: &File, count: Option<u64>) -> io::Result<Found> {
+    if let Some(size) = measure(file)? {
+        let position = file.stream_position()?;
+        let rest = size.saturating_sub(position);
+        file.seek(SeekFrom::Start(position + count.map_or(rest, |count| count.min(rest))))?;
+    }
+    Ok(Found::Skipped)
 }
 
 /// Reads a piece; a pipe gives what it has, and is not waited for.

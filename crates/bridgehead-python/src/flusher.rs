@@ -14,8 +14,8 @@ pub(crate) struct Flusher {
 
 #[pymethods]
 impl Flusher {
-    fn __call__(&self) {
+    fn __call__(&self, py: Python<'_>) {
         // A drain may have begun and ended since, and have flushed them already.
-        self.bridge.get().rest();
+        self.bridge.get().rest(py);
     }
 }

@@ -3,8 +3,7 @@
 //! What a call of them does is `awaitable`'s. A method of `Http` would do as well, but for those who ask first:
 //! `inspect.iscoroutinefunction` takes nothing written in C for one, unless it has all that a Python function has.
 //!
-//! They come from free lists, so the collector does not know them. It need not: what an exchange refers to is let go of
-//! when the application returns.
+//! The collector does not know them. It need not: what an exchange refers to is let go of when the application returns.
 //!
 //! Invariant: the code that they show has their signature, and never runs.
 
@@ -17,11 +16,11 @@ use crate::awaitable::{Receive, Send};
 use crate::http::Http;
 
 /// ASGI's `receive`.
-#[pyclass(frozen, weakref, freelist = 64, name = "receive", module = "bridgehead._native")]
+#[pyclass(frozen, weakref, name = "receive", module = "bridgehead._native")]
 pub(crate) struct ReceiveFunction(Py<Http>);
 
 /// ASGI's `send`.
-#[pyclass(frozen, weakref, freelist = 64, name = "send", module = "bridgehead._native")]
+#[pyclass(frozen, weakref, name = "send", module = "bridgehead._native")]
 pub(crate) struct SendFunction(Py<Http>);
 
 impl ReceiveFunction {

@@ -3,9 +3,9 @@
 //! No second thread, no wake, no hand-over of the GIL. One of the two polls is inside the other, so one wait is for both.
 //!
 //! Invariant: a turn that may wait ends when there is something for Python: an event in the inbox, a descriptor of the
-//! loop's, or the loop's next timer. One that may not wait ends after [`POLLS`] polls of each kind or a millisecond of them,
-//! once before Tokio's driver was asked and once after. The driver is asked in one turn of [`UNASKED`] at the least,
-//! however much there is for Python: an answer and a client who keep each other busy hold up nobody else's sockets.
+//! loop's, or the loop's next timer. Any ends when its tasks have had their [`Share`], 64 polls or a millisecond, with more
+//! that are ready. Tokio's driver is asked in one turn of [`UNASKED`] at the least, however much there is for Python: an
+//! answer and a client who keep each other busy hold up nobody else's sockets.
 
 use std::future::poll_fn;
 use std::io;
@@ -16,7 +16,7 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bridgehead_net::{Alarm, Config, Executor, Listener, POLLS, Round, Signal, Stage};
+use bridgehead_net::{Alarm, Config, Executor, Listener, Round, Share, Signal, Stage};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::unix::AsyncFd;
 use tokio::runtime::Runtime;
@@ -28,9 +28,10 @@ use crate::ffi;
 use crate::inbox::{Event, Inbox};
 use crate::own_runtime::OwnRuntime;
 use crate::poll_descriptor::{self, NotFound};
+use crate::presence::Presence;
 use crate::runtime;
 use crate::runtime_handle::RuntimeHandle;
-use crate::standby::{Presence, Standby};
+use crate::standby::Standby;
 use crate::wake::{Descriptor, Wake};
 
 /// How long what is left may take to end.
@@ -168,6 +169,11 @@ impl Fused {
         }
     }
 
+    /// The same where that says something.
+    pub(crate) fn is_overdue(&self) -> bool {
+        matches!(self.nesting, Nesting::Tokio(..)) && self.is_held_up()
+    }
+
     /// Waits until a nested network has something to do, or `other` is signalled.
     pub(crate) fn wait_beside(&self, other: &Descriptor) {
         let Nesting::Tokio(descriptor, _) = &self.nesting else { return };
@@ -187,7 +193,7 @@ impl Fused {
 
     /// A round of the network's tasks, for whoever stands in; it is polled again when there is more.
     pub(crate) fn poll_tasks(&self, cx: &mut Context<'_>) {
-        let cut = self.executor.run(POLLS) == Round::Cut;
+        let cut = self.executor.run(&mut Share::default()) == Round::Cut;
         if cut || self.executor.poll_work(cx).is_ready() || self.poll_alarm(None, cx).is_ready() {
             cx.waker().wake_by_ref();
         }
@@ -220,7 +226,7 @@ impl Fused {
     }
 
     fn take_turn(&self, patience: Patience) -> Due {
-        let mut asked = false;
+        let (mut asked, mut share) = (false, Share::default());
         let unasked = self.unasked.fetch_add(1, Ordering::Relaxed);
         let due = self.runtime.block_on(unconstrained(poll_fn(|cx| {
             // Each poll but the first comes after Tokio has asked its driver.
@@ -233,11 +239,11 @@ impl Fused {
             }
             // Registered before looking: what is pushed in between is not missed.
             self.watch_inbox(cx);
-            let round = self.executor.run(POLLS);
+            let round = self.executor.run(&mut share);
             let due = Due { work: round == Round::Cut, ..self.due(cx) };
             let found = due.descriptors || due.events;
             let overdue = unasked >= UNASKED && !asked && patience != Patience::Errand;
-            if found && !overdue || patience.is_over(asked) {
+            if (found || due.work) && !overdue || patience.is_over(asked) {
                 return Poll::Ready(due);
             }
             let waits = asked || !(found || patience == Patience::None);
@@ -245,6 +251,8 @@ impl Fused {
             let ready = !waits || due.work || self.executor.poll_work(cx).is_ready();
             if ready || self.poll_alarm(patience.end(), cx).is_ready() {
                 cx.waker().wake_by_ref();
+            } else {
+                share = Share::default();
             }
             Poll::Pending
         })));

@@ -4,21 +4,20 @@
 //!
 //! Invariant: an entry that is left before its end gives back what it was given, and its place in the queue.
 
-use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
+use bridgehead_metrics::GateOutcome;
 use bridgehead_net::{Admission, AdmissionLimits, Permit, TurnedAway};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
-/// Waits that are remembered, for percentiles.
-const REMEMBERED: usize = 1024;
+use crate::gate_tally::{Tally, Waiting};
 
 create_exception!(bridgehead.admission, NotAdmitted, PyException, "There was no slot for this entry.");
 create_exception!(bridgehead.admission, QueueFull, NotAdmitted, "As many wait already as may.");
@@ -30,41 +29,29 @@ type Entering = Pin<Box<dyn Future<Output = Result<Permit, TurnedAway>> + Send>>
 #[pyclass(frozen, module = "bridgehead._native")]
 pub(crate) struct Gate {
     admission: Admission,
-    shared: Arc<Shared>,
+    tally: Arc<Tally>,
 }
 
-/// What the entries of a gate come to. A gate may be used by several threads, each with a loop.
-#[derive(Debug, Default)]
-struct Shared {
-    /// Any of them is as good as another.
-    inside: Mutex<Vec<Permit>>,
-    waits: Mutex<VecDeque<Duration>>,
-    most_waiting: AtomicUsize,
-    admitted: AtomicU64,
-    full: AtomicU64,
-    late: AtomicU64,
-}
-
-/// Slots, how many are taken, how many wait and how many did at most, how many were admitted, found the queue full and
-/// waited too long, and the last waits in seconds.
-type Gauges = (usize, usize, usize, u64, u64, u64, Vec<f64>);
+/// How many slots are taken, how many wait and how many did at most, what became of how many ([`GateOutcome::ALL`]), and the
+/// last waits in seconds.
+type Gauges = (usize, usize, usize, [u64; GateOutcome::ALL.len()], Vec<f64>);
 
 #[pymethods]
 impl Gate {
     #[new]
-    fn new(slots: usize, queue: usize, patience: Option<f64>) -> PyResult<Self> {
+    fn new(slots: usize, queue: usize, patience: Option<f64>, name: &str) -> PyResult<Self> {
         if slots == 0 {
             return Err(PyValueError::new_err("a gate needs a slot at least"));
         }
         let patience = patience.map(Duration::try_from_secs_f64).transpose()?;
         let admission = Admission::new(AdmissionLimits { permits: Some(slots), queue, patience });
-        Ok(Self { admission, shared: Arc::default() })
+        Ok(Self { admission, tally: Tally::new(slots, name) })
     }
 
     /// Takes a slot, if one is there that nobody waits for.
     fn try_enter(&self) -> bool {
         let permit = self.admission.try_enter();
-        permit.map(|permit| self.shared.admit(permit, Duration::ZERO)).is_some()
+        permit.map(|permit| self.tally.admit(permit, Duration::ZERO)).is_some()
     }
 
     /// A place in the queue, as soon as it is looked at. `wake` is called when to look again.
@@ -72,50 +59,51 @@ impl Gate {
         let overdue = Arc::<AtomicBool>::default();
         let (admission, passed) = (self.admission.clone(), Arc::clone(&overdue));
         let entering = async move { admission.enter(|_| until(passed)).await };
+        let waker = Waker::from(Arc::new(Call(wake)));
         Entry {
-            entering: Mutex::new(Some(Box::pin(entering))),
-            waker: Waker::from(Arc::new(Call(wake))),
+            waits: Mutex::new(Some(Waits {
+                entering: Box::pin(entering),
+                waker,
+                _waiting: self.tally.wait(),
+            })),
             overdue,
             began: Instant::now(),
             admission: self.admission.clone(),
-            shared: Arc::clone(&self.shared),
+            tally: Arc::clone(&self.tally),
         }
     }
 
     /// Gives back a slot: whoever waits the longest has it.
     fn leave(&self) -> PyResult<()> {
-        let permit = locked(&self.shared.inside).pop();
-        // Dropped without the lock: whoever waits is told by a call of Python's.
-        permit.map(drop).ok_or_else(|| PyRuntimeError::new_err("nobody is inside"))
+        self.tally.leave().map(drop).ok_or_else(|| PyRuntimeError::new_err("nobody is inside"))
     }
 
     /// How it stands.
     fn gauges(&self) -> Gauges {
-        let (shared, admission) = (&self.shared, &self.admission);
-        let waits = locked(&shared.waits).iter().map(Duration::as_secs_f64).collect();
-        (
-            admission.running(),
-            admission.waiting(),
-            shared.most_waiting.load(Ordering::Relaxed),
-            shared.admitted.load(Ordering::Relaxed),
-            shared.full.load(Ordering::Relaxed),
-            shared.late.load(Ordering::Relaxed),
-            waits,
-        )
+        let (running, waiting) = (self.admission.running(), self.admission.waiting());
+        let books = self.tally.books();
+        let outcomes = GateOutcome::ALL.map(|outcome| books.counted(outcome));
+        (running, waiting, books.most_waiting, outcomes, books.waits())
     }
 }
 
 /// Somebody who wants a slot.
 #[pyclass(frozen, module = "bridgehead._native")]
 pub(crate) struct Entry {
-    // One thread at a time looks; pyo3 wants classes to be shareable.
-    entering: Mutex<Option<Entering>>,
-    waker: Waker,
+    // One thread at a time looks, and any may have it leave once its loop is closed.
+    waits: Mutex<Option<Waits>>,
     // Set by the loop's timer, read when somebody looks.
     overdue: Arc<AtomicBool>,
     began: Instant,
     admission: Admission,
-    shared: Arc<Shared>,
+    tally: Arc<Tally>,
+}
+
+/// What an entry has until its end. Whom it wakes may hold the entry: Python could not free the two.
+struct Waits {
+    entering: Entering,
+    waker: Waker,
+    _waiting: Waiting,
 }
 
 #[pymethods]
@@ -123,25 +111,25 @@ impl Entry {
     /// Whether it has its slot. Raises when it will not have one.
     fn look(&self) -> PyResult<bool> {
         // Taken out meanwhile: its end may tell others, by calls of Python's.
-        let Some(mut entering) = locked(&self.entering).take() else {
+        let Some(mut waits) = locked(&self.waits).take() else {
             return Err(PyRuntimeError::new_err("this entry has come to its end"));
         };
-        match entering.as_mut().poll(&mut Context::from_waker(&self.waker)) {
+        match waits.entering.as_mut().poll(&mut Context::from_waker(&waits.waker)) {
             Poll::Pending => {
-                *locked(&self.entering) = Some(entering);
-                self.shared.most_waiting.fetch_max(self.admission.waiting(), Ordering::Relaxed);
+                *locked(&self.waits) = Some(waits);
+                self.tally.saw_waiting(self.admission.waiting());
                 Ok(false)
             }
             Poll::Ready(Ok(permit)) => {
-                self.shared.admit(permit, self.began.elapsed());
+                self.tally.admit(permit, self.began.elapsed());
                 Ok(true)
             }
             Poll::Ready(Err(TurnedAway::Full)) => {
-                self.shared.full.fetch_add(1, Ordering::Relaxed);
+                self.tally.turn_away(GateOutcome::Full, None);
                 Err(QueueFull::new_err("as many wait for a slot as may"))
             }
             Poll::Ready(Err(TurnedAway::Late)) => {
-                self.shared.late.fetch_add(1, Ordering::Relaxed);
+                self.tally.turn_away(GateOutcome::Late, Some(self.began.elapsed()));
                 Err(WaitedTooLong::new_err("no slot came free in time"))
             }
         }
@@ -154,20 +142,20 @@ impl Entry {
 
     /// It does not want a slot any more.
     fn leave(&self) {
-        let entering = locked(&self.entering).take();
-        drop(entering);
-    }
-}
-
-impl Shared {
-    fn admit(&self, permit: Permit, wait: Duration) {
-        locked(&self.inside).push(permit);
-        self.admitted.fetch_add(1, Ordering::Relaxed);
-        let mut waits = locked(&self.waits);
-        if waits.len() == REMEMBERED {
-            waits.pop_front();
+        let waits = locked(&self.waits).take();
+        if let Some(waits) = waits {
+            self.tally.turn_away(GateOutcome::Left, Some(self.began.elapsed()));
+            drop(waits);
         }
-        waits.push_back(wait);
+    }
+
+    /// Its loop is closed. How long it has waited nobody knows.
+    fn forget(&self) {
+        let waits = locked(&self.waits).take();
+        if let Some(waits) = waits {
+            self.tally.turn_away(GateOutcome::Left, None);
+            drop(waits);
+        }
     }
 }
 

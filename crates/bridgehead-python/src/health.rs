@@ -5,21 +5,22 @@
 //! handler that asyncio resumes, the loop is asked: what it does when the question comes is what holds it. One that waits for
 //! events (`idleness.rs`) is left alone.
 //!
-//! Invariant: a step is counted as slow once, while it still runs.
+//! Invariant: each step that is measured as slow is counted once: while it still runs, or at its end if that came before a look.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::TrySendError;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use bridgehead_metrics::{Cause, Gauge, Sheet};
+use bridgehead_metrics::{Cause, Counter, Gauge, Sheet};
 
 use crate::census::{Census, Errand, Inquiry};
-use crate::ffi;
+use crate::counted::Counted;
+use crate::ffi::{self, ThreadClock};
 use crate::idleness::Idleness;
-use crate::inbox::Inbox;
+use crate::inbox::Probe;
 use crate::lookout::{Lookout, Want};
 use crate::suspicion::Suspect;
 
@@ -30,8 +31,21 @@ pub(crate) const TICK: Duration = Duration::from_millis(50);
 const DOZE: Duration = Duration::from_secs(2);
 /// So many nanoseconds the census may wait for the GIL before that is what is said of a step.
 const IN_VAIN: u64 = 100_000_000;
+/// So many steps that were over before they were looked at are told of at a time; of more it is counted that there were.
+const UNSEEN: usize = 16;
 /// Steps that are shorter than this are nobody's concern.
 pub(crate) const NOTABLE: Duration = Duration::from_millis(1);
+
+/// Whose a step was, in words.
+#[derive(Debug)]
+pub(crate) struct Whose {
+    /// The handler; empty if that is unknown.
+    pub(crate) place: String,
+    pub(crate) request: String,
+}
+
+/// Where the loop's thread says so at the end of a step that was noticed, for the census, which may come much later.
+pub(crate) type Said = Arc<OnceLock<Whose>>;
 
 /// What the loop's thread and the one that looks know of each other.
 #[derive(Debug)]
@@ -45,9 +59,17 @@ pub(crate) struct Pace {
     pub(crate) running: AtomicUsize,
     // The longest that was handled of late, in nanoseconds: the loop's thread raises it, the one that looks takes it.
     longest: AtomicU64,
+    // Steps that are longer are slow. Those that were counted, by whichever of the two came first; how long those
+    // were that the loop's thread has counted, since nobody looked in time: put here by it, taken by the one that looks.
+    slow: Duration,
+    counted: Counted,
+    unseen: Mutex<Vec<Duration>>,
     // Written by the thread that looks: whether it dozes, and whether a slow step runs.
     asleep: AtomicBool,
     held: AtomicBool,
+    // The event that was noticed last, and where it is to be said whose it was: put here by the thread that looks, taken by
+    // the loop's.
+    asked: Mutex<Option<(u64, Said)>>,
     // What holds the loop as long as the GIL cannot be had; written by the thread that looks.
     meanwhile: AtomicU64,
     // Since when the census waits for the GIL, as above, which it writes; and how long the loop's thread had run when it had
@@ -60,10 +82,13 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    pub(crate) fn new(sheet: Sheet) -> Self {
+    pub(crate) fn new(sheet: Sheet, slow: Duration) -> Self {
         Self {
             base: Instant::now(),
             sheet,
+            slow,
+            counted: Counted::default(),
+            unseen: Mutex::default(),
             since: AtomicU64::new(0),
             events: AtomicU64::new(0),
             running: AtomicUsize::new(0),
@@ -71,8 +96,9 @@ impl Pace {
             asleep: AtomicBool::new(false),
             held: AtomicBool::new(false),
             asks_since: AtomicU64::new(0),
-            meanwhile: AtomicU64::new(0),
             had_run: AtomicU64::new(0),
+            asked: Mutex::default(),
+            meanwhile: AtomicU64::new(0),
             stop: Mutex::new(false),
             woken: Condvar::new(),
         }
@@ -96,10 +122,38 @@ impl Pace {
     pub(crate) fn step(&self, step: Duration, now: Instant) {
         self.events.store(self.events.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         if step >= NOTABLE {
-            self.sheet.raise(Gauge::LongestStep, micros(step));
-            self.longest.fetch_max(nanos(step), Ordering::Relaxed);
+            self.note(step);
         }
         self.since.store(self.nanos(now), Ordering::Release);
+    }
+
+    #[cold]
+    fn note(&self, step: Duration) {
+        self.sheet.raise(Gauge::LongestStep, micros(step));
+        self.longest.fetch_max(nanos(step), Ordering::Relaxed);
+        if step < self.slow || !self.counts(self.since.load(Ordering::Relaxed)) {
+            return;
+        }
+        let mut unseen = lock(&self.unseen);
+        if unseen.len() < UNSEEN {
+            unseen.push(step);
+        } else {
+            self.sheet.blame(Cause::Unknown);
+        }
+    }
+
+    /// The event that began then is slow. False if it was counted already.
+    pub(crate) fn counts(&self, event: u64) -> bool {
+        let counts = self.counted.takes(event);
+        if counts {
+            self.sheet.add(Counter::SlowSteps, 1);
+        }
+        counts
+    }
+
+    /// How long those were that were over before anybody looked.
+    pub(crate) fn take_unseen(&self) -> Vec<Duration> {
+        std::mem::take(&mut *lock(&self.unseen))
     }
 
     /// The drain is over; so many requests run.
@@ -113,9 +167,26 @@ impl Pace {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// Whether one does from now on.
-    pub(crate) fn holds(&self, held: bool) {
-        self.held.store(held, Ordering::Relaxed);
+    /// One does from now on. Gives where it will be said whose it was, of an event.
+    pub(crate) fn holds(&self, event: Option<u64>) -> Said {
+        let said = Said::default();
+        *lock(&self.asked) = event.map(|event| (event, Arc::clone(&said)));
+        self.held.store(true, Ordering::Relaxed);
+        said
+    }
+
+    /// It does no more.
+    pub(crate) fn lets_go(&self) {
+        self.held.store(false, Ordering::Relaxed);
+    }
+
+    /// Where it is to be said whose the event is that is handled now, if it was noticed and nobody has. For the loop's thread.
+    pub(crate) fn asks_whose(&self) -> Option<Said> {
+        if !self.is_held() {
+            return None;
+        }
+        let now = self.since.load(Ordering::Relaxed);
+        lock(&self.asked).take_if(|(event, _)| *event == now).map(|(_, said)| said)
     }
 
     /// The longest event since this was called last.
@@ -144,7 +215,7 @@ impl Pace {
         self.sheet.set(Gauge::BlockedBy, cause.code());
     }
 
-    /// How long the loop's thread has run since the GIL was asked for in vain; zero if it was had at once.
+    /// How long the loop's thread has run since the GIL had been asked for in vain for a while; zero if it was had before.
     pub(crate) fn ran_on(&self, suspect: Suspect) -> Duration {
         match self.had_run.load(Ordering::Relaxed) {
             0 => Duration::ZERO,
@@ -184,8 +255,8 @@ impl Pace {
         self.woken.notify_all();
     }
 
-    /// Waits for the next look. False at the end.
-    fn wait(&self, rests: bool) -> bool {
+    /// Waits for the next look, which is due then. False at the end.
+    fn wait(&self, rests: bool, due: Duration) -> bool {
         let mut stop = self.lock();
         if rests && !*stop {
             self.asleep.store(true, Ordering::Relaxed);
@@ -193,13 +264,13 @@ impl Pace {
             stop = self.woken.wait_timeout_while(stop, DOZE, dozes).unwrap_or_else(PoisonError::into_inner).0;
             self.asleep.store(false, Ordering::Relaxed);
         } else if !*stop {
-            stop = self.woken.wait_timeout(stop, TICK).unwrap_or_else(PoisonError::into_inner).0;
+            stop = self.woken.wait_timeout(stop, due).unwrap_or_else(PoisonError::into_inner).0;
         }
         !*stop
     }
 
     fn lock(&self) -> MutexGuard<'_, bool> {
-        self.stop.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.stop)
     }
 }
 
@@ -210,24 +281,37 @@ pub(crate) struct Health {
     census: Census,
 }
 
+/// Whether it is looked more rarely at a loop that has rested for long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rests {
+    /// It is, and the bridge rouses who looks.
+    Often,
+    Never,
+}
+
 impl Health {
-    /// Looks after the loop of this thread, which empties this inbox.
+    /// Looks after the loop of this thread, which is asked by this.
     pub(crate) fn start(
         pace: Arc<Pace>,
-        inbox: Arc<Inbox>,
-        slow: Duration,
+        ask: impl Fn(Probe) + Send + 'static,
+        rests: Rests,
         inquiry: Inquiry,
     ) -> io::Result<Self> {
-        let suspect = inquiry.suspect;
+        let (suspect, slow) = (inquiry.suspect, pace.slow);
+        // Who looked before has numbered steps as well.
+        pace.sheet.set(Gauge::BlockedAt, 0);
         let idleness = Idleness::of_this_thread(suspect);
-        let (census, errands) = Census::start(Arc::clone(&pace), pace.sheet.clone(), inquiry)?;
+        let (census, errands) =
+            Census::start(Arc::clone(&pace), pace.sheet.clone(), inquiry, ThreadClock::of_this_thread())?;
         let watched = Arc::clone(&pace);
         let thread = thread::Builder::new().name("bridgehead-health".to_owned()).spawn(move || {
             ffi::block_signals();
             let (mut lookout, mut idleness) = (Lookout::new(slow, suspect, Instant::now()), idleness);
             // How long a step was is told, though it may have to wait.
             let mut waits = None;
-            while watched.wait(idleness.lasts()) {
+            while watched
+                .wait(rests == Rests::Often && idleness.lasts(), lookout.due(Instant::now(), &watched))
+            {
                 if lookout.hear(&watched.sheet) {
                     idleness.answered();
                 }
@@ -235,18 +319,28 @@ impl Health {
                 let wants = lookout.look(Instant::now(), &watched, seen);
                 for want in waits.take().into_iter().chain(wants) {
                     match want {
-                        Want::Answer(probe) => inbox.probe(probe),
+                        Want::Answer(probe) => ask(probe),
                         // One that is busy has not been given the GIL since the last: it is told of nothing more.
-                        Want::Errand(errand) => {
-                            if let Err(TrySendError::Full(errand @ Errand::Over(_))) =
-                                errands.try_send(errand)
-                            {
+                        Want::Errand(errand) => match errands.try_send(errand) {
+                            Err(TrySendError::Full(errand @ Errand::Over(_))) => {
                                 waits = Some(Want::Errand(errand));
                             }
-                        }
+                            // It was counted, so it has a cause.
+                            Err(TrySendError::Full(Errand::Slow(_))) => {
+                                watched.sheet.blame(Cause::Unknown);
+                            }
+                            Err(TrySendError::Full(Errand::Unseen(steps))) => {
+                                steps.iter().for_each(|_| watched.sheet.blame(Cause::Unknown));
+                            }
+                            Ok(()) | Err(_) => {}
+                        },
                     }
                 }
             }
+            // What is over by now is told of to the end; the census may take the time that it needs.
+            let last = lookout.finish(Instant::now(), &watched);
+            let last = waits.into_iter().filter_map(Want::errand).chain(last);
+            last.for_each(|errand| drop(errands.send(errand)));
         })?;
         Ok(Self { pace, thread, census })
     }
@@ -258,6 +352,10 @@ impl Health {
         self.thread.join()?;
         self.census.join()
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub(crate) fn micros(time: Duration) -> u64 {

@@ -6,8 +6,8 @@
 //!
 //! Invariant: the state is locked only where no Python can run.
 
+use std::cell::RefMut;
 use std::sync::atomic::Ordering;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use bridgehead_asgi::{More, RequestEvent, Response};
 use bridgehead_net::{AppHalf, CHUNKS, Piece, Reception, Room, Token};
@@ -22,10 +22,11 @@ use crate::file_send::FileSend;
 use crate::http_state::{Outbox, RoomWatch, State};
 use crate::logs::{self, Names};
 use crate::message::{self, Message};
+use crate::outcome::Outcome;
 use crate::told::Known;
+use crate::under_gil::UnderGil;
 use crate::wait::Wait;
-use crate::websocket_state::WebSocketState;
-use crate::{ffi, names, raise, runtime_handle, websocket};
+use crate::{ffi, names, raise, websocket};
 
 // A drive that fills its channel before it has to yield would wait for the client in every turn.
 const _: () = assert!(CHUNKS > MESSAGES as usize);
@@ -36,29 +37,16 @@ pub(crate) struct Http {
     bridge: Py<Bridge>,
     pub(crate) token: Token,
     pub(crate) known: Known,
-    // Only the loop's thread comes here; pyo3 wants classes to be shareable.
-    state: Mutex<State>,
-}
-
-/// What a call of `receive()` or `send()` came to.
-pub(crate) enum Outcome {
-    /// It is done; `receive` gives a message.
-    Done(Option<Py<PyAny>>),
-    /// It has to wait for this.
-    Wait(Py<Wait>),
-    /// A file is to be sent, and has been asked for.
-    File(Box<FileSend>),
-    /// It has had its share: the loop comes first.
-    Yield,
+    state: UnderGil<State>,
 }
 
 impl Http {
     pub(crate) fn new(bridge: Py<Bridge>, token: Token, state: State, known: Known) -> Self {
-        Self { bridge, token, known, state: Mutex::new(state) }
+        Self { bridge, token, known, state: UnderGil::new(state) }
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn lock<'a, 'py: 'a>(&'a self, py: Python<'py>) -> RefMut<'a, State> {
+        self.state.lock(py)
     }
 
     pub(crate) fn bridge(&self) -> &Bridge {
@@ -75,35 +63,35 @@ impl Http {
     }
 
     /// Keeps the task alive until the application has returned.
-    pub(crate) fn keep(&self, task: Py<PyAny>) {
-        let mut state = self.lock();
+    pub(crate) fn keep(&self, py: Python<'_>, task: Py<PyAny>) {
+        let mut state = self.lock(py);
         if state.half.is_some() {
             state.task = Some(task);
         }
     }
 
     pub(crate) fn task(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        self.lock().task.as_ref().map(|task| task.clone_ref(py))
+        self.lock(py).task.as_ref().map(|task| task.clone_ref(py))
     }
 
     /// Whether the network wants the request to end.
-    pub(crate) fn is_cancelled(&self) -> bool {
-        self.lock().half.as_ref().is_some_and(AppHalf::is_cancelled)
+    pub(crate) fn is_cancelled(&self, py: Python<'_>) -> bool {
+        self.lock(py).half.as_ref().is_some_and(AppHalf::is_cancelled)
     }
 
     /// Who waits for what the network has just told of.
-    pub(crate) fn take_waits(&self) -> Vec<Py<Wait>> {
-        std::mem::take(&mut self.lock().waits)
+    pub(crate) fn take_waits(&self, py: Python<'_>) -> Vec<Py<Wait>> {
+        std::mem::take(&mut self.lock(py).waits)
     }
 
     /// Tokio waits for room no more.
-    pub(crate) fn room_came(&self) {
-        self.lock().room = RoomWatch::Off;
+    pub(crate) fn room_came(&self, py: Python<'_>) {
+        self.lock(py).room = RoomWatch::Off;
     }
 
     /// Sends what was kept back: pieces that may have been followed by others.
-    pub(crate) fn flush(&self) {
-        let mut state = self.lock();
+    pub(crate) fn flush(&self, py: Python<'_>) {
+        let mut state = self.lock(py);
         state.outbox = Outbox::Empty;
         state.push_out();
     }
@@ -111,8 +99,8 @@ impl Http {
     /// What was sent is kept back until the application pauses: pieces that are ready together leave together.
     /// Says whether the standby has to know.
     pub(crate) fn keep_back(slf: &Bound<'_, Self>) -> PyResult<bool> {
-        let this = slf.get();
-        let mut state = this.lock();
+        let (py, this) = (slf.py(), slf.get());
+        let mut state = this.lock(py);
         let before = std::mem::replace(&mut state.outbox, Outbox::Pieces);
         if before == Outbox::Empty {
             state.budget.watch();
@@ -125,8 +113,8 @@ impl Http {
     }
 
     /// The application may block before its next piece; these leave then all the same.
-    pub(crate) fn keep_for_standby(&self) {
-        let kept = self.lock().kept();
+    pub(crate) fn keep_for_standby(&self, py: Python<'_>) {
+        let kept = self.lock(py).kept();
         if let Some(kept) = kept {
             self.bridge.get().presence.keep(kept);
         }
@@ -135,8 +123,9 @@ impl Http {
     /// One attempt of a `receive()`.
     pub(crate) fn receive_now(&self, py: Python<'_>) -> PyResult<Outcome> {
         let bridge = self.bridge.get();
-        let mut state = self.lock();
+        let mut state = self.lock(py);
         if state.budget.is_spent(bridge.turn()) {
+            state.budget.rest();
             return Ok(Outcome::Yield);
         }
         if state.websocket.is_some() {
@@ -167,20 +156,19 @@ impl Http {
         let py = slf.py();
         let this = slf.get();
         let bridge = this.bridge.get();
-        let websocket = {
-            let mut state = this.lock();
-            if state.is_spent(bridge.turn()) {
-                return Ok(Outcome::Yield);
-            }
-            state.websocket.is_some()
+        // Taken before it yields, or what other tasks of the request send meanwhile would overtake it.
+        let (is_spent, websocket) = {
+            let mut state = this.lock(py);
+            (state.budget.is_spent(bridge.turn()), state.websocket.is_some())
         };
         if websocket {
-            return Self::say_now(slf, message);
+            let outcome = Self::say_now(slf, message)?;
+            return Ok(if is_spent { this.after(py, outcome) } else { outcome });
         }
         let room = match message::read(message, file, &bridge.lender)? {
-            Message::Hint(links) => this.lock().hint(links)?,
+            Message::Hint(links) => this.lock(py).hint(links)?,
             Message::Start(head) => {
-                this.lock().start(head)?;
+                this.lock(py).start(head)?;
                 Room::Free
             }
             Message::Body(body, more) => Self::pass_body(slf, body, more)?,
@@ -189,7 +177,7 @@ impl Http {
                 return Ok(Outcome::File(file));
             }
             Message::Trailers(fields, more) => {
-                let (room, ended) = this.lock().trailers(fields, more)?;
+                let (room, ended) = this.lock(py).trailers(fields, more)?;
                 if ended {
                     this.response_ended(py)?;
                 }
@@ -197,86 +185,49 @@ impl Http {
             }
         };
         match room {
+            Room::Free if is_spent => Ok(this.after(py, Outcome::Done(None))),
             Room::Free => Ok(Outcome::Done(None)),
             Room::Gone => Err(raise::disconnected()),
             Room::Full => this.wait_for_room(py),
         }
     }
 
+    /// The loop comes first, after what is done. Not between a head and its body, however slow the machine: what leaves
+    /// in one piece would leave in two, and with another framing.
+    fn after(&self, py: Python<'_>, outcome: Outcome) -> Outcome {
+        if !matches!(outcome, Outcome::Done(_)) {
+            return outcome;
+        }
+        let mut state = self.lock(py);
+        if state.holds_head() {
+            return outcome;
+        }
+        state.budget.rest();
+        Outcome::Yield
+    }
+
     /// Passes a piece of the body on.
     pub(crate) fn pass_body(slf: &Bound<'_, Self>, body: Bytes, more: More) -> PyResult<Room> {
-        let this = slf.get();
+        let (py, this) = (slf.py(), slf.get());
         if more == More::Ends {
-            this.name_route(slf.py());
+            this.name_route(py);
         }
-        let (room, notice, ended) = this.lock().body(body, more)?;
+        let (room, notice, ended) = this.lock(py).body(body, more)?;
         if let Some(notice) = notice {
-            this.bridge.get().complain(slf.py(), &notice, this.names())?;
+            this.bridge.get().complain(py, &notice, this.names())?;
         }
         if ended {
-            this.response_ended(slf.py())?;
+            this.response_ended(py)?;
         } else if room == Room::Free && Self::keep_back(slf)? {
-            this.keep_for_standby();
+            this.keep_for_standby(py);
         }
         Ok(room)
-    }
-
-    pub(crate) fn room_now(&self) -> Room {
-        self.lock().room_now()
-    }
-
-    /// A `send()` that waited looks again.
-    pub(crate) fn sent_now(&self, py: Python<'_>) -> PyResult<Outcome> {
-        match self.room_now() {
-            Room::Free => Ok(Outcome::Done(None)),
-            Room::Gone => Err(raise::disconnected()),
-            Room::Full => self.wait_for_room(py),
-        }
-    }
-
-    pub(crate) fn wait(&self, py: Python<'_>) -> PyResult<Outcome> {
-        let wait = Wait::new(py, self.bridge.get().event_loop(py))?;
-        let kept = wait.clone_ref(py);
-        let mut state = self.lock();
-        // Whoever asks with a timeout asks again and again, on a stream for hours.
-        let over: Vec<_> = state.waits.extract_if(.., |wait| wait.borrow(py).done()).collect();
-        state.waits.push(kept);
-        state.budget.rest();
-        drop(state);
-        drop(over);
-        Ok(Outcome::Wait(wait))
-    }
-
-    /// Tokio waits for room, and says so through the inbox: nobody waits for the GIL.
-    pub(crate) fn wait_for_room(&self, py: Python<'_>) -> PyResult<Outcome> {
-        let outcome = self.wait(py)?;
-        let mut state = self.lock();
-        if state.room == RoomWatch::On {
-            return Ok(outcome);
-        }
-        if let Some(half) = state.accepted().and_then(WebSocketState::half) {
-            self.watch_room(half.room())?;
-        } else if let Some(half) = &state.half {
-            self.watch_room(half.room())?;
-        } else {
-            return Ok(outcome);
-        }
-        state.room = RoomWatch::On;
-        Ok(outcome)
-    }
-
-    fn watch_room(&self, room: impl Future<Output = ()> + Send + 'static) -> PyResult<()> {
-        let (inbox, token) = (self.bridge.get().inbox(), self.token);
-        runtime_handle::spawn(self.bridge.get().executor(), async move {
-            room.await;
-            inbox.push(crate::inbox::Event::Room(token));
-        })
     }
 
     /// Whoever waits in another task to hear of the end hears of it now.
     fn response_ended(&self, py: Python<'_>) -> PyResult<()> {
         let waits = {
-            let mut state = self.lock();
+            let mut state = self.lock(py);
             state.request = state.request.next(RequestEvent::ResponseEnded);
             std::mem::take(&mut state.waits)
         };
@@ -285,15 +236,15 @@ impl Http {
 
     fn end(&self, py: Python<'_>, failed: bool, departed: bool) -> PyResult<Option<&'static str>> {
         self.name_route(py);
+        self.bridge.get().say_whose(py, || None);
         if !failed {
-            self.lock().let_go();
+            self.lock(py).let_go();
         } else if !departed {
-            self.lock().half.as_ref().inspect(|half| half.owes_an_answer());
+            self.lock(py).half.as_ref().inspect(|half| half.owes_an_answer());
         }
-        self.flush();
-        let websocket = self.lock().websocket.take();
+        let websocket = self.lock(py).websocket.take();
         if let Some(mut websocket) = websocket {
-            let lack = websocket::settle(&mut websocket, &mut self.lock(), failed);
+            let lack = websocket::settle(&mut websocket, &mut self.lock(py), failed);
             let answered = websocket.was_accepted();
             drop(websocket);
             let unfinished = self.end_exchange(py)?;
@@ -304,7 +255,7 @@ impl Http {
 
     fn end_exchange(&self, py: Python<'_>) -> PyResult<Option<&'static str>> {
         let (half, permit, waits, task, response, holds, called) = {
-            let mut state = self.lock();
+            let mut state = self.lock(py);
             let holds = state.holds_the_end();
             let (half, permit, task) = (state.half.take(), state.permit.take(), state.task.take());
             (half, permit, std::mem::take(&mut state.waits), task, state.response, holds, state.called.take())
@@ -318,9 +269,12 @@ impl Http {
             _ if gone => None,
             Response::AwaitingStart { .. } if self.bridge.get().offers_paths() => Some(KEPT_BACK),
             Response::AwaitingStart { .. } => Some("returned without starting its response"),
-            Response::Streaming { .. } => Some("returned without completing its response"),
+            // Nothing of the body would leave that answers HEAD, but its end is due as for GET.
+            Response::Streaming { .. } | Response::Bodiless => {
+                Some("returned without completing its response")
+            }
             Response::Ended if holds => Some("returned without sending the trailers that it promised"),
-            Response::Bodiless | Response::Discarding | Response::Ended => None,
+            Response::Discarding | Response::Ended => None,
         })
     }
 }
@@ -359,8 +313,8 @@ impl Http {
 
     /// Whether the client has left, as far as the application was told.
     #[getter]
-    fn gone(&self) -> bool {
-        let state = self.lock();
+    fn gone(&self, py: Python<'_>) -> bool {
+        let state = self.lock(py);
         match state.accepted() {
             Some(websocket) => websocket.is_over(),
             None => state.half.as_ref().is_none_or(AppHalf::owes_nothing),
@@ -369,8 +323,8 @@ impl Http {
 
     /// Whether it is the server that cancels the request.
     #[getter]
-    fn stopping(&self) -> bool {
-        self.bridge.get().cancels.load(Ordering::Relaxed) || self.is_cancelled()
+    fn stopping(&self, py: Python<'_>) -> bool {
+        self.bridge.get().cancels.load(Ordering::Relaxed) || self.is_cancelled(py)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -378,8 +332,8 @@ impl Http {
         if let Some(told) = &self.known.told {
             told.visit(&visit)?;
         }
-        // A lock that is held is held by this thread, further down; what it guards is in use.
-        if let Ok(state) = self.state.try_lock() {
+        // What is being changed is in use.
+        if let Some(state) = self.state.visited(&visit) {
             if let Some(task) = &state.task {
                 visit.call(task)?;
             }
@@ -390,9 +344,9 @@ impl Http {
         Ok(())
     }
 
-    fn __clear__(&self) {
+    fn __clear__(&self, py: Python<'_>) {
         let (waits, task) = {
-            let mut state = self.lock();
+            let mut state = self.lock(py);
             (std::mem::take(&mut state.waits), state.task.take())
         };
         drop((waits, task));

@@ -4,16 +4,17 @@
 
 use std::io;
 
-use bridgehead_asgi::{HttpMessage, Misuse, Response};
+use bridgehead_asgi::{Excerpt, HttpMessage, Misuse, Response};
 use bridgehead_net::{Reception, Room};
 use bytes::Bytes;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::file_send::{Errand, FileSend, Found, Going};
-use crate::http::{Http, Outcome};
+use crate::http::Http;
 use crate::http_state::HeldFor;
 use crate::inbox::Event;
+use crate::outcome::Outcome;
 use crate::{raise, runtime_handle};
 
 impl Http {
@@ -23,12 +24,12 @@ impl Http {
         message: HttpMessage,
         file: &mut FileSend,
     ) -> PyResult<()> {
-        let this = slf.get();
+        let (py, this) = (slf.py(), slf.get());
         if message == HttpMessage::PathSend && !this.bridge().offers_paths() {
             let due = "a server started with `--pathsend` was due";
             return Err(raise::misuse(Misuse::NotOffered { came: message.name(), due }));
         }
-        let mut state = this.lock();
+        let mut state = this.lock(py);
         match state.response.expects_body(message) {
             // Its start was refused for that.
             Err(_) if !state.response.has_started() && state.is_gone() => return Err(raise::disconnected()),
@@ -48,22 +49,24 @@ impl Http {
 
     /// One attempt to go on with a file.
     pub(crate) fn file_now(slf: &Bound<'_, Self>, file: &mut FileSend) -> PyResult<Outcome> {
-        let this = slf.get();
+        let (py, this) = (slf.py(), slf.get());
         loop {
-            match this.room_now() {
+            match this.room_now(py) {
                 Room::Free => {}
-                Room::Full => return this.wait_for_room(slf.py()),
+                // Nothing is written of what follows: whether anybody is there makes no difference.
+                _ if file.is_skipped() => {}
+                Room::Full => return this.wait_for_room(py),
                 Room::Gone => return Err(raise::disconnected()),
             }
             let piece = match file.take() {
                 None => {
-                    if file.waits_for_a_writer() && this.client_sends_no_more() {
+                    if file.waits_for_a_writer() && this.client_sends_no_more(py) {
                         return Err(raise::disconnected());
                     }
                     if let Some(errand) = file.ask() {
                         this.run(errand)?;
                     }
-                    return this.wait(slf.py());
+                    return this.wait(py);
                 }
                 Some(Ok(Found::Nothing)) => {
                     this.run_until_readable(file)?;
@@ -72,41 +75,60 @@ impl Http {
                 Some(Ok(Found::Readable)) => continue,
                 Some(Err(error)) => {
                     if file.path.is_some() {
-                        this.lock().held_for = HeldFor::SecondThoughts;
+                        this.lock(py).held_for = HeldFor::SecondThoughts;
                     }
                     return Err(os_error(&error, file));
                 }
                 Some(Ok(Found::Piece(piece))) => piece,
+                Some(Ok(Found::Skipped)) => Bytes::new(),
                 Some(Ok(Found::Opened(size))) => {
                     file.measured(size);
-                    let mut state = this.lock();
+                    let mut state = this.lock(py);
                     if file.path.is_some() {
                         state.opened(file.left())?;
                     }
-                    // What is not written need not be read.
                     let unread = !matches!(state.response, Response::Streaming { .. });
-                    if !unread && file.left() != Some(0) {
-                        continue;
+                    drop(state);
+                    match file.left() {
+                        _ if unread => {
+                            this.skip(file)?;
+                            continue;
+                        }
+                        Some(0) => Bytes::new(),
+                        _ => continue,
                     }
-                    Bytes::new()
                 }
             };
-            let (more, going) = file.passed(piece.len());
-            let room = Self::pass_body(slf, piece, more)?;
-            if room == Room::Gone {
-                return Err(raise::disconnected());
-            }
-            if going == Going::Over {
-                file.settle(slf.py());
+            if Self::pass_piece(slf, file, piece)? == Going::Over {
+                file.settle(py);
                 return Ok(Outcome::Done(None));
+            }
+            if this.lock(py).response == Response::Discarding {
+                this.skip(file)?;
             }
         }
     }
 
+    /// Passes on what was read of a file. One that is longer than its answer is over where that was cut: what follows
+    /// would be swallowed, and nobody has left.
+    fn pass_piece(slf: &Bound<'_, Self>, file: &mut FileSend, piece: Bytes) -> PyResult<Going> {
+        let was_cut = file.is_skipped() && slf.get().lock(slf.py()).response == Response::Discarding;
+        let (more, going) = file.passed(piece.len());
+        if Self::pass_body(slf, piece, more)? == Room::Gone && !was_cut {
+            return Err(raise::disconnected());
+        }
+        Ok(going)
+    }
+
+    /// What is not written need not be read, but it counts as sent: who sends a file in parts comes to its end.
+    fn skip(&self, file: &mut FileSend) -> PyResult<()> {
+        file.skip().map_or(Ok(()), |errand| self.run(errand))
+    }
+
     /// Whether the client has left, as far as that can be seen while nothing is sent to it. Whoever waits in this request
     /// looks again when it does.
-    fn client_sends_no_more(&self) -> bool {
-        let state = self.lock();
+    fn client_sends_no_more(&self, py: Python<'_>) -> bool {
+        let state = self.lock(py);
         let Some(half) = &state.half else { return true };
         let left = half.watch(self.token) == Reception::Gone;
         if left {
@@ -152,6 +174,10 @@ fn os_error(error: &io::Error, file: &FileSend) -> PyErr {
         }
         // As it came: a `str`.
         (Some(number), Some(path)) => PyOSError::new_err((number, text, path.clone().into_os_string())),
+        // Neither is the file's own failure: it is of a kind that gives no bytes, or open for writing alone.
+        (Some(libc::EINVAL | libc::EBADF), None) => {
+            raise::misuse(Misuse::UnreadableDescriptor { reason: Excerpt::of(text) })
+        }
         (Some(number), None) => PyOSError::new_err((number, text)),
         (None, _) => PyOSError::new_err(text),
     }

@@ -145,10 +145,9 @@ impl State {
         found
     }
 
-    /// Whether the loop comes first. Not between a head and its body, however slow the machine: what leaves in one piece
-    /// would leave in two, and with another framing.
-    pub(crate) fn is_spent(&mut self, turn: u64) -> bool {
-        self.budget.is_spent(turn) && self.held.is_none()
+    /// Whether a head waits for its body.
+    pub(crate) fn holds_head(&self) -> bool {
+        self.held.is_some()
     }
 
     pub(crate) fn start(&mut self, mut head: ResponseHead) -> PyResult<()> {
@@ -170,7 +169,7 @@ impl State {
     pub(crate) fn hint(&mut self, links: HeaderMap) -> PyResult<Room> {
         self.response.expects_hint().map_err(raise::misuse)?;
         let Some(half) = &self.half else { return Ok(Room::Gone) };
-        let due = "HTTP/2 is what they can be sent by";
+        let due = "HTTP/2, or a server started with `--http1-early-hints`, was due";
         let came = HttpMessage::EarlyHint.name();
         half.hint(links).ok_or_else(|| raise::misuse(Misuse::NotOffered { came, due }))
     }
@@ -260,7 +259,7 @@ impl State {
         if let (More::Ends, Some(trailing)) = (more, &mut self.trailing) {
             trailing.body_ended();
         }
-        Ok((room, complaint(write), self.is_complete() && !before.is_ended()))
+        Ok((room, complaint(write, more), self.is_complete() && !before.is_ended()))
     }
 
     /// An accepted piece into the exchange, with the head if that still waits.
@@ -298,6 +297,7 @@ impl State {
             && offered > 0
         {
             // What the same GET would have declared.
+            parts.declared = u64::try_from(offered).ok();
             parts.headers.insert(http::header::CONTENT_LENGTH, offered.into());
         }
         half.finish(parts, body)
@@ -333,14 +333,18 @@ impl State {
 }
 
 /// What an application did that its client will suffer from.
-fn complaint(write: Write) -> Option<String> {
+fn complaint(write: Write, more: More) -> Option<String> {
     match write.then {
-        Then::Overflow { excess } => Some(format!(
-            "the application sent {excess} bytes more than its content-length declares: the response was cut there, \
-             and its connection is closed"
-        )),
+        Then::Overflow { excess } => {
+            // How much is still to come nobody knows: of a file this is one piece.
+            let how_many = if more.follows() { String::new() } else { format!("{excess} bytes ") };
+            Some(format!(
+                "the application sent {how_many}more than its content-length declares: the response was cut there, \
+                 and its connection is closed"
+            ))
+        }
         Then::Short { missing } => Some(format!(
-            "the application sent {missing} bytes fewer than its content-length declares: its connection was closed"
+            "the application sent {missing} bytes fewer than its content-length declares: the response was broken off"
         )),
         Then::Continue | Then::Complete => None,
     }

@@ -6,7 +6,7 @@
 //! Invariant: what is given for a value equals what would have been made for it.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use bridgehead_net::Address;
 use bridgehead_tls::Facts;
@@ -14,6 +14,8 @@ use http::{HeaderName, Method};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
+
+use crate::under_gil::UnderGil;
 
 /// A power of two: so many connections in a row have an address of their own here.
 const ADDRESSES: usize = 1024;
@@ -76,8 +78,7 @@ const USUAL: &[&str] = &[
 
 /// Whose addresses were asked for last.
 pub(crate) struct Addresses {
-    // On the loop's thread alone: it is never waited for.
-    slots: Mutex<Vec<Option<Kept>>>,
+    slots: UnderGil<Vec<Option<Kept>>>,
 }
 
 struct Kept {
@@ -87,7 +88,7 @@ struct Kept {
 
 impl Addresses {
     pub(crate) fn new() -> Self {
-        Self { slots: Mutex::new((0..ADDRESSES).map(|_| None).collect()) }
+        Self { slots: UnderGil::new((0..ADDRESSES).map(|_| None).collect()) }
     }
 
     /// `(host, port)`, `(path, None)` for our end of a Unix socket, `None` for a client without a name.
@@ -101,7 +102,7 @@ impl Addresses {
     }
 
     fn inet<'py>(&self, py: Python<'py>, address: SocketAddr) -> PyResult<Bound<'py, PyAny>> {
-        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slots = self.slots.lock(py);
         let slot = &mut slots[usize::from(address.port()) % ADDRESSES];
         if let Some(kept) = slot
             && kept.of == address
@@ -117,8 +118,7 @@ impl Addresses {
 
 /// What handshakes came to last: the texts of certificates are long, and the same for most connections.
 pub(crate) struct Secured {
-    // As above.
-    slots: Mutex<Vec<Option<Told>>>,
+    slots: UnderGil<Vec<Option<Told>>>,
 }
 
 /// ASGI's `tls` extension but for its list, which is kept as what cannot be changed.
@@ -130,12 +130,12 @@ struct Told {
 
 impl Secured {
     pub(crate) fn new() -> Self {
-        Self { slots: Mutex::new((0..SECURED).map(|_| None).collect()) }
+        Self { slots: UnderGil::new((0..SECURED).map(|_| None).collect()) }
     }
 
     /// As ASGI's `tls` extension has it, for one request.
     pub(crate) fn object<'py>(&self, py: Python<'py>, facts: &Arc<Facts>) -> PyResult<Bound<'py, PyDict>> {
-        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut slots = self.slots.lock(py);
         let slot = &mut slots[place_of(facts)];
         let told = match slot {
             Some(told) if is_same(&told.of, facts) => told,

@@ -18,6 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What is said when Python does not tell.
 const UNKNOWN: &str = "something blocks the event loop, or does not end when cancelled";
+const ENDING: &str = "the event loop is over, and Python itself does not come to its end";
 const NO_GIL: &str = "a call that does not let go of Python's lock blocks the event loop";
 
 /// In words, as `witness()` gives them.
@@ -25,10 +26,13 @@ pub(crate) fn ask(witness: Py<PyAny>) -> String {
     let (sender, told) = mpsc::channel();
     let asked = thread::Builder::new().name("bridgehead-witness".to_owned()).spawn(move || {
         ffi::block_signals();
-        // An interpreter that ends already has nothing to tell.
-        let words = Python::try_attach(|py| witness.call0(py)?.extract::<String>(py));
+        let words = match Python::try_attach(|py| witness.call0(py)?.extract::<String>(py)) {
+            // An interpreter that ends already has no more to tell.
+            None => Some(ENDING.to_owned()),
+            Some(words) => words.ok().filter(|words| !words.is_empty()),
+        };
         // Whoever asked may have waited for long enough.
-        let _ = sender.send(words.and_then(Result::ok).filter(|words| !words.is_empty()));
+        let _ = sender.send(words);
     });
     match asked.map(|_| told.recv_timeout(PATIENCE)) {
         Ok(Ok(Some(words))) => words,

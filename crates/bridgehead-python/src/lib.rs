@@ -14,11 +14,14 @@ mod budget;
 mod callables;
 mod cancelling;
 mod census;
+mod compression;
 mod control;
+mod counted;
 mod default_headers;
 mod drain;
 mod drive;
 mod driver;
+mod early;
 mod ffi;
 mod figures;
 mod file_send;
@@ -27,16 +30,19 @@ mod forked;
 mod function;
 mod fused;
 mod gate;
+mod gate_tally;
 mod health;
 mod http;
 mod http_file;
 mod http_state;
+mod http_wait;
 mod idleness;
 mod inbox;
 mod kept;
 mod last_words;
 mod lent;
 mod lifespan;
+mod listening;
 mod load;
 mod logs;
 mod lookout;
@@ -44,15 +50,18 @@ mod message;
 mod names;
 mod nested;
 mod network;
+mod outcome;
 mod own_runtime;
 mod paced;
 mod parked;
 mod poll_descriptor;
+mod presence;
 mod proxying;
 mod raise;
 mod real_task;
 mod request_task;
 mod resume;
+mod rota;
 mod runtime;
 mod runtime_handle;
 mod scope;
@@ -61,6 +70,7 @@ mod sheets;
 mod soon;
 mod spans;
 mod standby;
+mod static_files;
 mod stepper;
 mod suspicion;
 mod threaded;
@@ -69,13 +79,16 @@ mod told;
 mod trace;
 mod trailing;
 mod turner;
+mod under_gil;
 mod upstream;
+mod vigil;
 mod wait;
 mod wake;
 mod watch;
 mod websocket;
 mod websocket_message;
 mod websocket_state;
+mod whose;
 mod yielded;
 
 use pyo3::prelude::*;
@@ -90,6 +103,8 @@ mod _native {
     use crate::control::Control;
     #[pymodule_export]
     use crate::driver::Driver;
+    #[pymodule_export]
+    use crate::early::{early_signals_heard, give_back_early_signals, take_early_signals};
     #[pymodule_export]
     use crate::forked::disown_descriptors;
     #[pymodule_export]
@@ -107,11 +122,15 @@ mod _native {
     #[pymodule_export]
     use crate::server::Server;
     #[pymodule_export]
-    use crate::sheets::{Sheet, Sheets};
+    use crate::sheets::{Sheet, Sheets, ShownGates};
     #[pymodule_export]
     use crate::tls::{Tls, self_signed};
     #[pymodule_export]
     use crate::upstream::Upstream;
+    #[pymodule_export]
+    use crate::vigil::Vigil;
+    #[pymodule_export]
+    use crate::wait::Wait;
     #[pymodule_export]
     use crate::watch::Watcher;
 

@@ -227,6 +227,7 @@ fn report<'py>(py: Python<'py>, report: &Report) -> PyResult<Bound<'py, PyDict>>
     dict.set_item("lag", of_latency(py, &report.lag)?)?;
     dict.set_item("bytes", report.bytes)?;
     dict.set_item("unfinished", report.unfinished)?;
+    dict.set_item("dropped", report.dropped)?;
     dict.set_item("unsent", report.unsent)?;
     dict.set_item("interrupted", report.interrupted)?;
     dict.set_item("cpu", report.cpu)?;

@@ -1,16 +1,18 @@
 //! What an operator reads of requests: where access lines go, how they look, what else is told.
 //!
 //! Lines that a descriptor takes are Rust's alone. Those that Python's loggers are to have come through the inbox, and
-//! are said here, on the loop's thread.
+//! are said here, on the loop's thread. Which of both it is changes when Python says so.
 //!
 //! Invariant: a thread of Tokio's makes a report and never says it.
 
 use std::os::fd::RawFd;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use bridgehead_net::{
-    AccessLog, Colours, Connections, Layout, LogPipe, Refusals, Report, RequestIds, Sink, Trace,
+    AccessLog, Colours, Connections, Layout, LogPipe, Outlet, Refusals, Report, RequestIds, Sink, Trace,
 };
+use bridgehead_otel::Collector;
 use pyo3::exceptions::PyValueError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -20,9 +22,10 @@ use crate::ffi;
 /// `bridgehead.reports.Logs`, read once.
 #[derive(FromPyObject)]
 pub(crate) struct Logs {
-    /// Where access lines go: a descriptor, Python's loggers, or nowhere.
+    /// Where access lines are written if Python's loggers do not take them; without, there are none.
     descriptor: Option<RawFd>,
-    through_python: bool,
+    /// Who takes them first.
+    taker: String,
     /// `usual`, `text` or `json`.
     style: String,
     pieces: Vec<(String, String)>,
@@ -41,25 +44,68 @@ pub(crate) struct Wiring {
     pub(crate) refusals: Refusals,
     pub(crate) connections: Connections,
     pub(crate) request_ids: Option<RequestIds>,
-    /// To be closed at the end.
-    pub(crate) pipe: Option<Arc<LogPipe>>,
+    /// To be turned meanwhile, and closed at the end.
+    pub(crate) lines: Option<Lines>,
+}
+
+/// Where access lines leave.
+pub(crate) struct Lines {
+    outlet: Arc<Outlet>,
+    descriptor: RawFd,
+    layout: Layout,
+    // Whoever turns it may be any thread of Python's, also at the end.
+    closed: Mutex<bool>,
+}
+
+impl Lines {
+    fn begin(descriptor: RawFd, layout: &Layout, taker: &str) -> PyResult<Self> {
+        let (outlet, layout) = (Outlet::to(Sink::Nobody), layout.clone());
+        let lines = Self { outlet, descriptor, layout, closed: Mutex::new(false) };
+        lines.turn(taker)?;
+        Ok(lines)
+    }
+
+    /// From here on `descriptor` takes them, or `loggers`, or `nobody`.
+    pub(crate) fn turn(&self, taker: &str) -> PyResult<()> {
+        let closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
+        if *closed {
+            return Ok(());
+        }
+        self.outlet.turn(match taker {
+            "descriptor" => Sink::Pipe(match self.outlet.pipe() {
+                Some(pipe) => Arc::clone(pipe),
+                None => open(self.descriptor, &self.layout)?,
+            }),
+            "loggers" => Sink::App,
+            _ => Sink::Nobody,
+        });
+        Ok(())
+    }
+
+    /// Has what is left written; gives how many lines were not.
+    pub(crate) fn close(&self, patience: Duration) -> u64 {
+        *self.closed.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.outlet.pipe().map_or(0, |pipe| pipe.close(patience))
+    }
 }
 
 impl Logs {
-    /// Opens what lines are written to.
+    /// Opens what lines are written to, if that is so from the start.
     pub(crate) fn wire(&self, root_path: &str) -> PyResult<Wiring> {
         let layout = self.layout()?;
-        let pipe = self.descriptor.map(|descriptor| open(descriptor, &layout)).transpose()?;
-        let sink = match &pipe {
-            Some(pipe) => Some(Sink::Pipe(Arc::clone(pipe))),
-            None => self.through_python.then_some(Sink::App),
-        };
+        let begin = |descriptor| Lines::begin(descriptor, &layout, &self.taker);
+        let lines = self.descriptor.map(begin).transpose()?;
+        let access_log = lines.as_ref().map(|lines| AccessLog {
+            outlet: Arc::clone(&lines.outlet),
+            layout,
+            root_path: root_path.to_owned(),
+        });
         Ok(Wiring {
-            access_log: sink.map(|sink| AccessLog { sink, layout, root_path: root_path.to_owned() }),
+            access_log,
             refusals: if self.refusals { Refusals::Reported } else { Refusals::Silent },
             connections: if self.connections { Connections::Reported } else { Connections::Silent },
             request_ids: self.request_ids.map(RequestIds::new),
-            pipe,
+            lines,
         })
     }
 
@@ -98,6 +144,15 @@ pub(crate) fn say(reports: &Bound<'_, PyAny>, report: Report) -> PyResult<()> {
             reports.call_method1(intern!(py, "connection"), (client, event))
         }
         Report::Shortage { reason } => reports.call_method1(intern!(py, "shortage"), (reason,)),
+        Report::Collector(Collector::Away { place, why }) => {
+            reports.call_method1(intern!(py, "collector_away"), (place, why))
+        }
+        Report::Collector(Collector::Back { place, lost }) => {
+            reports.call_method1(intern!(py, "collector_back"), (place, lost))
+        }
+        Report::Collector(Collector::Left { place, unsent }) => {
+            reports.call_method1(intern!(py, "spans_unsent"), (place, unsent))
+        }
         Report::Refused { client, reason, trace } => {
             reports.call_method1(intern!(py, "refused"), (client, reason, names_of(trace.as_deref())))
         }

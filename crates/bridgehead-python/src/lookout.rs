@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use bridgehead_metrics::{Counter, Gauge, Sheet, Timing};
 
-use crate::census::Errand;
+use crate::census::{Errand, SlowStep};
 use crate::health::{NOTABLE, Pace, TICK, micros};
 use crate::idleness::Loop;
 use crate::inbox::Probe;
@@ -27,6 +27,8 @@ use crate::suspicion::{Evidence, Suspect};
 const CALM: Duration = Duration::from_millis(250);
 /// One of which nothing is known.
 const BLIND: Duration = Duration::from_secs(1);
+/// So long before a step is slow it is seen whether it lets others have the GIL, or for a fifth of that time.
+const LEAD: Duration = Duration::from_millis(50);
 /// Between two looks of the census, which counts tasks and takes the GIL for it, while there is something to do.
 const CENSUS: Duration = Duration::from_secs(1);
 /// The same when there has been nothing for a while: tasks end, and begin others, without us.
@@ -41,12 +43,30 @@ pub(crate) enum Step {
     Silence(Instant, Arc<OnceLock<Instant>>),
 }
 
+impl PartialEq for Step {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Event(one), Self::Event(other)) => one == other,
+            (Self::Silence(since, one), Self::Silence(at, other)) => since == at && Arc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
+}
+
 impl Step {
     /// Whether it holds the loop no more.
     pub(crate) fn is_over(&self, pace: &Pace) -> bool {
         match self {
             Self::Event(since) => pace.handles().is_none_or(|(_, handled)| handled != *since),
             Self::Silence(_, answer) => answer.get().is_some(),
+        }
+    }
+
+    /// Which event it is.
+    fn event(&self) -> Option<u64> {
+        match self {
+            Self::Event(since) => Some(*since),
+            Self::Silence(..) => None,
         }
     }
 
@@ -70,6 +90,15 @@ pub(crate) enum Want {
     Errand(Errand),
 }
 
+impl Want {
+    pub(crate) fn errand(self) -> Option<Errand> {
+        match self {
+            Self::Errand(errand) => Some(errand),
+            Self::Answer(_) => None,
+        }
+    }
+}
+
 /// A step that is slow, and runs.
 #[derive(Debug)]
 struct Noticed {
@@ -91,7 +120,13 @@ pub(crate) struct Lookout {
     /// Between the last two.
     pause: Duration,
     events: u64,
+    /// The one of which was asked last whether it lets others have the GIL.
+    ahead: Option<Step>,
     noticed: Option<Noticed>,
+    /// How many were.
+    steps: u64,
+    /// How long those were of which an answer told that were not.
+    unseen: Vec<Duration>,
 }
 
 impl Lookout {
@@ -105,7 +140,10 @@ impl Lookout {
             next_census: now,
             pause: CENSUS,
             events: 0,
+            ahead: None,
             noticed: None,
+            steps: 0,
+            unseen: Vec::new(),
         }
     }
 
@@ -120,8 +158,36 @@ impl Lookout {
         if lag >= NOTABLE {
             sheet.raise(Gauge::LongestStep, micros(lag));
         }
+        // If one was noticed meanwhile, that is what made it late, and is counted.
+        if lag >= self.slow && self.noticed.is_none() {
+            sheet.add(Counter::SlowSteps, 1);
+            self.unseen.push(lag);
+        }
         self.asked = None;
         true
+    }
+
+    /// When it is to be looked again: as soon as what runs for long already is slow, or else at the next tick.
+    pub(crate) fn due(&self, now: Instant, pace: &Pace) -> Duration {
+        let Some((since, step)) = self.runs(pace) else { return TICK };
+        let held = now.saturating_duration_since(since);
+        if self.noticed.is_some() || held < NOTABLE {
+            return TICK;
+        }
+        let next = if self.ahead.as_ref() == Some(&step) { self.slow } else { self.lead() };
+        next.saturating_sub(held).clamp(NOTABLE, TICK)
+    }
+
+    /// What may hold the loop, and since when.
+    fn runs(&self, pace: &Pace) -> Option<(Instant, Step)> {
+        let handles = pace.handles().map(|(since, event)| (since, Step::Event(event)));
+        // A drain answers before its first event: a question without an answer was asked during this one.
+        handles
+            .or_else(|| self.asked.as_ref().map(|(at, answer)| (*at, Step::Silence(*at, Arc::clone(answer)))))
+    }
+
+    fn lead(&self) -> Duration {
+        self.slow.saturating_sub(LEAD.min(self.slow / 5))
     }
 
     pub(crate) fn look(&mut self, now: Instant, pace: &Pace, seen: Loop) -> Vec<Want> {
@@ -129,6 +195,10 @@ impl Lookout {
         let came = std::mem::replace(&mut self.events, events) != events;
         let mut wants: Vec<Want> = self.close(now, pace).into_iter().collect();
         wants.extend(self.notice(now, pace));
+        wants.extend(self.see_ahead(now, pace));
+        let mut unseen = std::mem::take(&mut self.unseen);
+        unseen.extend(pace.take_unseen());
+        wants.extend(Some(unseen).filter(|all| !all.is_empty()).map(|all| Want::Errand(Errand::Unseen(all))));
         pace.says_meanwhile(now, self.suspect);
         let active = came || pace.handles().is_some() || pace.running.load(Ordering::Relaxed) > 0;
         // An event is measured by itself, and nobody would answer before its end.
@@ -137,6 +207,16 @@ impl Lookout {
         }
         wants.extend(self.count(now, active || seen == Loop::Stirs));
         wants
+    }
+
+    /// Nobody looks any more: what is to be told of steps that are over.
+    pub(crate) fn finish(&mut self, now: Instant, pace: &Pace) -> Vec<Errand> {
+        self.hear(&pace.sheet);
+        let over = self.close(now, pace).and_then(Want::errand);
+        let mut unseen = std::mem::take(&mut self.unseen);
+        unseen.extend(pace.take_unseen());
+        let unseen = Some(unseen).filter(|all| !all.is_empty()).map(Errand::Unseen);
+        over.into_iter().chain(unseen).collect()
     }
 
     /// Asks the loop, if it is time to.
@@ -178,10 +258,21 @@ impl Lookout {
         if let Some((asked, _)) = &mut self.asked {
             *asked = now;
         }
-        pace.holds(false);
-        pace.sheet.set(Gauge::BlockedFor, 0);
-        pace.sheet.set(Gauge::BlockedBy, 0);
+        pace.lets_go();
+        for gauge in [Gauge::BlockedStep, Gauge::BlockedFor, Gauge::BlockedBy] {
+            pace.sheet.set(gauge, 0);
+        }
         Some(Want::Errand(Errand::Over(step.length(pace).max(held))))
+    }
+
+    /// Has it seen whether what may soon be slow lets others have the GIL.
+    fn see_ahead(&mut self, now: Instant, pace: &Pace) -> Option<Want> {
+        let (since, step) = self.runs(pace).filter(|_| self.noticed.is_none())?;
+        if now.saturating_duration_since(since) < self.lead() || self.ahead.as_ref() == Some(&step) {
+            return None;
+        }
+        self.ahead = Some(step.clone());
+        Some(Want::Errand(Errand::Ahead(step)))
     }
 
     /// Whether the loop is held for too long.
@@ -190,32 +281,39 @@ impl Lookout {
             pace.sheet.set(Gauge::BlockedFor, micros(now.saturating_duration_since(*since)));
             return None;
         }
-        let handles = pace.handles().map(|(since, event)| (since, Step::Event(event)));
-        let asked = self.asked.as_ref().map(|(at, answer)| (*at, Step::Silence(*at, Arc::clone(answer))));
-        // A drain answers before its first event: a question without an answer was asked during this one.
-        let (since, step) = handles.or(asked)?;
+        let (since, step) = self.runs(pace)?;
         let held = now.saturating_duration_since(since);
         if held < self.slow {
             return None;
         }
+        if let Some(event) = step.event() {
+            if !pace.counts(event) {
+                // It is over, and was counted at its end.
+                return None;
+            }
+        } else {
+            pace.sheet.add(Counter::SlowSteps, 1);
+        }
         // Of what was before nobody wants to know any more.
         pace.take_longest();
-        pace.holds(true);
+        let said = pace.holds(step.event());
+        self.steps += 1;
+        pace.sheet.set(Gauge::BlockedStep, self.steps);
         pace.sheet.set(Gauge::BlockedFor, micros(held));
-        pace.sheet.add(Counter::SlowSteps, 1);
         let evidence = Evidence::gather(self.suspect);
         let evidence = Some(evidence).filter(|_| !step.is_over(pace));
         if let Some(evidence) = &evidence {
             pace.is_held_meanwhile_by(evidence.while_the_gil_is_gone());
         }
         self.noticed = Some(Noticed { since, held, step: step.clone() });
-        Some(Want::Errand(Errand::Slow { since, step, evidence }))
+        Some(Want::Errand(Errand::Slow(SlowStep { number: self.steps, since, held, step, said, evidence })))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::health::Whose;
 
     const SLOW: Duration = Duration::from_millis(250);
 
@@ -229,7 +327,7 @@ mod tests {
 
     impl Scene {
         fn new() -> Self {
-            let pace = Pace::new(Sheet::own());
+            let pace = Pace::new(Sheet::own(), SLOW);
             let now = Instant::now() + TICK;
             Self { pace, lookout: Lookout::new(SLOW, Suspect::this_thread(), now), now, seen: Loop::Rests }
         }
@@ -281,9 +379,11 @@ mod tests {
         scene.look(Duration::from_millis(200));
         assert_eq!((scene.slow_steps(), scene.says(Gauge::BlockedFor)), (0, 0));
         let wants = scene.look(Duration::from_millis(60));
-        assert!(wants.iter().any(
-            |want| matches!(want, Want::Errand(Errand::Slow { since, .. }) if scene.now - *since >= SLOW)
-        ));
+        assert!(
+            wants.iter().any(
+                |want| matches!(want, Want::Errand(Errand::Slow(step)) if scene.now - step.since >= SLOW)
+            )
+        );
         assert!(scene.pace.is_held());
         assert_eq!(over(&scene.look(Duration::from_millis(60))), None);
         assert_eq!((scene.slow_steps(), scene.says(Gauge::BlockedFor)), (1, 320_000));
@@ -293,6 +393,55 @@ mod tests {
         assert_eq!(over(&scene.look(Duration::from_millis(50))), Some(Duration::from_millis(340)));
         assert_eq!((scene.says(Gauge::LongestStep), scene.says(Gauge::BlockedFor)), (340_000, 0));
         assert!(!scene.pace.is_held());
+    }
+
+    #[test]
+    fn whose_a_step_is_is_asked_once_of_who_takes_it_and_of_no_other() {
+        let mut scene = Scene::new();
+        let is_asked = |scene: &Scene| scene.pace.asks_whose().is_some();
+        scene.pace.begin(scene.now);
+        assert!(!is_asked(&scene), "it was not noticed");
+        scene.look(SLOW);
+        assert!(is_asked(&scene));
+        assert!(!is_asked(&scene), "it was said");
+        scene.pace.step(SLOW, scene.now);
+        scene.look(TICK);
+        scene.look(SLOW);
+        scene.pace.step(SLOW, scene.now);
+        assert!(!is_asked(&scene), "another is taken");
+        scene.pace.end(0);
+        assert!(!is_asked(&scene), "none is");
+    }
+
+    #[test]
+    fn what_was_said_is_there_for_who_comes_when_the_next_is_slow_as_well() {
+        let mut scene = Scene::new();
+        scene.pace.begin(scene.now);
+        let told = scene.look(SLOW);
+        let whose = Whose { place: String::new(), request: "GET /".to_owned() };
+        scene.pace.asks_whose().expect("it was noticed").set(whose).expect("nobody has said so");
+        scene.pace.step(SLOW, scene.now);
+        scene.look(TICK);
+        scene.look(SLOW);
+        let said = told.into_iter().find_map(|want| match want {
+            Want::Errand(Errand::Slow(step)) => Some(step.said),
+            _ => None,
+        });
+        let said = said.expect("it is told of");
+        assert_eq!(said.get().map(|whose| whose.request.as_str()), Some("GET /"));
+    }
+
+    #[test]
+    fn how_long_a_step_was_is_told_also_when_nobody_looks_after_it_any_more() {
+        let mut scene = Scene::new();
+        scene.seen = Loop::Stirs;
+        let Probe(answer) = scene.asks(TICK).expect("it stirs");
+        scene.look(SLOW);
+        answer.set(scene.now + SLOW).expect("it was not answered");
+        let told = scene.lookout.finish(scene.now + SLOW, &scene.pace);
+        assert!(matches!(told[..], [Errand::Over(time)] if time == 2 * SLOW));
+        assert_eq!((scene.says(Gauge::BlockedFor), scene.says(Gauge::BlockedStep)), (0, 0));
+        assert!(scene.lookout.finish(scene.now + SLOW, &scene.pace).is_empty());
     }
 
     #[test]
@@ -306,6 +455,73 @@ mod tests {
             assert_eq!(over(&scene.look(TICK)), Some(Duration::from_millis(took)));
         }
         assert_eq!(scene.slow_steps(), 2);
+    }
+
+    fn unseen(wants: &[Want]) -> Vec<Duration> {
+        let steps = |want: &Want| match want {
+            Want::Errand(Errand::Unseen(steps)) => steps.clone(),
+            _ => Vec::new(),
+        };
+        wants.iter().flat_map(steps).collect()
+    }
+
+    #[test]
+    fn each_step_that_was_measured_as_slow_is_counted_though_nobody_looked_while_it_ran() {
+        let mut scene = Scene::new();
+        let (short, long) = (Duration::from_millis(249), Duration::from_millis(251));
+        for took in [long, short, long] {
+            scene.event(took);
+            // The next does not begin at the same nanosecond.
+            scene.now += TICK;
+        }
+        assert_eq!(scene.slow_steps(), 2);
+        assert_eq!(unseen(&scene.look(TICK)), [long, long]);
+        assert_eq!((unseen(&scene.look(TICK)), scene.slow_steps()), (Vec::new(), 2));
+    }
+
+    #[test]
+    fn an_answer_that_was_late_by_a_slow_step_counts_it_though_nobody_looked_meanwhile() {
+        let mut scene = Scene::new();
+        scene.pace.end(1);
+        let Probe(answer) = scene.asks(CALM).expect("a request runs");
+        answer.set(scene.now + SLOW).expect("it was not answered");
+        assert_eq!(unseen(&scene.look(SLOW + TICK)), [SLOW]);
+        assert_eq!((scene.slow_steps(), unseen(&scene.look(TICK))), (1, Vec::new()));
+    }
+
+    #[test]
+    fn it_is_looked_again_as_soon_as_what_runs_is_slow() {
+        let mut scene = Scene::new();
+        assert_eq!(scene.lookout.due(scene.now, &scene.pace), TICK);
+        scene.pace.begin(scene.now);
+        let due = |after: u64, scene: &Scene| {
+            scene.lookout.due(scene.now + Duration::from_millis(after), &scene.pace).as_millis()
+        };
+        // The clock of a drain has nanoseconds, and what is left of them is no millisecond.
+        assert_eq!((due(0, &scene), due(100, &scene), due(249, &scene)), (50, 50, 1));
+        assert!((19..=20).contains(&due(180, &scene)), "it is looked ahead");
+        scene.look(SLOW - LEAD);
+        assert_eq!(due(49, &scene), 1);
+        assert!((29..=30).contains(&due(20, &scene)));
+        scene.look(LEAD);
+        assert_eq!(due(0, &scene), 50);
+    }
+
+    #[test]
+    fn whether_a_step_lets_others_have_the_gil_is_seen_once_before_it_is_slow() {
+        let ahead = |wants: Vec<Want>| {
+            wants.iter().filter(|want| matches!(want, Want::Errand(Errand::Ahead(_)))).count()
+        };
+        let mut scene = Scene::new();
+        scene.pace.begin(scene.now);
+        assert_eq!(ahead(scene.look(SLOW - LEAD - NOTABLE)), 0);
+        assert_eq!((ahead(scene.look(NOTABLE)), ahead(scene.look(NOTABLE))), (1, 0));
+        assert_eq!((ahead(scene.look(SLOW)), scene.slow_steps()), (0, 1));
+        scene.pace.step(2 * SLOW, scene.now);
+        assert_eq!((ahead(scene.look(SLOW - NOTABLE)), scene.slow_steps()), (1, 1), "it is another");
+        scene.pace.step(SLOW - NOTABLE, scene.now);
+        scene.pace.end(0);
+        assert_eq!(ahead(scene.look(SLOW)), 0, "there is none");
     }
 
     #[test]

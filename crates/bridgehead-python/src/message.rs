@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use bridgehead_asgi::{Excerpt, HttpMessage, Misuse, More, ResponseHead, add_link, add_trailer};
+use bridgehead_asgi::{Excerpt, HeaderCount, HttpMessage, Misuse, More, ResponseHead, add_link, add_trailer};
 use bytes::Bytes;
 use http::HeaderMap;
 use pyo3::exceptions::{PyOSError, PyTypeError};
@@ -77,9 +77,11 @@ fn hint(message: &Bound<'_, PyDict>) -> PyResult<HeaderMap> {
         return Err(refused());
     }
     let mut headers = HeaderMap::new();
+    let mut count = HeaderCount::default();
     for link in links.try_iter().map_err(|_| refused())? {
         let link = link?;
         let Ok(link) = link.cast::<PyBytes>() else { return Err(refused()) };
+        count.spend(b"link", link.as_bytes()).map_err(raise::misuse)?;
         add_link(&mut headers, link.as_bytes()).map_err(raise::misuse)?;
     }
     Ok(headers)
@@ -132,9 +134,12 @@ pub(crate) fn read_headers(
     if headers.is_instance_of::<PyDict>() || headers.is_instance_of::<PyString>() {
         return Err(wrong(message, "headers", headers, "an iterable of pairs of bytes"));
     }
+    let mut count = HeaderCount::default();
     let mut take = |pair: Bound<'_, PyAny>| {
         let (name, value) = split(message, &pair)?;
-        add(&bytes_of(message, &name)?, &bytes_of(message, &value)?).map_err(raise::misuse)
+        let (name, value) = (bytes_of(message, &name)?, bytes_of(message, &value)?);
+        count.spend(&name, &value).map_err(raise::misuse)?;
+        add(&name, &value).map_err(raise::misuse)
     };
     if let Ok(pairs) = headers.cast_exact::<PyList>() {
         // As its iterator does, which need not be made: whatever becomes of the list meanwhile.

@@ -13,8 +13,8 @@
 //!
 //! Invariant: after each turn the bell is what is woken, or another turn is scheduled: no wake is lost between the two.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
@@ -24,16 +24,17 @@ use pyo3::prelude::*;
 use crate::bell::Bell;
 use crate::drain::Bridge;
 use crate::fused::{Fused, Patience};
+use crate::under_gil::UnderGil;
 use crate::{names, soon};
 
 /// What the loop's callbacks turn.
 pub(crate) struct Nested {
     bell: Arc<Bell>,
     waker: Waker,
-    // The loop's thread only, as all of these; pyo3 wants classes to be shareable.
-    fused: Mutex<Option<Arc<Fused>>>,
+    fused: UnderGil<Option<Arc<Fused>>>,
+    // The loop's thread only; pyo3 wants classes to be shareable.
     scheduled: AtomicBool,
-    timer: Mutex<Option<Timer>>,
+    timer: UnderGil<Option<Timer>>,
 }
 
 /// The loop's timer for the network's first deadline.
@@ -47,19 +48,19 @@ impl Nested {
         Self {
             waker: Waker::from(Arc::clone(&bell)),
             bell,
-            fused: Mutex::new(Some(fused)),
+            fused: UnderGil::new(Some(fused)),
             scheduled: AtomicBool::new(false),
-            timer: Mutex::new(None),
+            timer: UnderGil::new(None),
         }
     }
 
     /// The loop begins to watch; the first turn is scheduled.
     pub(crate) fn attach(&self, bridge: &Bound<'_, Bridge>) -> PyResult<()> {
-        let Some(fused) = self.fused() else { return Ok(()) };
-        let event_loop = bridge.get().event_loop.bind(bridge.py());
-        for descriptor in fused.poll_descriptor().into_iter().chain([self.bell.descriptor()]) {
-            event_loop
-                .call_method1(intern!(bridge.py(), "add_reader"), (descriptor, soon::reader(bridge)?))?;
+        let py = bridge.py();
+        let Some(fused) = self.fused(py) else { return Ok(()) };
+        let event_loop = bridge.get().event_loop.bind(py);
+        for descriptor in fused.poll_descriptor().into_iter().chain([self.bell.descriptor().number()]) {
+            event_loop.call_method1(intern!(py, "add_reader"), (descriptor, soon::reader(bridge)?))?;
         }
         self.schedule(bridge)
     }
@@ -67,12 +68,12 @@ impl Nested {
     /// The loop watches no more. Whoever ends the network has to hold it as well: it must not go here, under the GIL.
     pub(crate) fn detach(&self, bridge: &Bound<'_, Bridge>) -> PyResult<()> {
         let py = bridge.py();
-        let Some(fused) = self.lock_fused().take() else { return Ok(()) };
+        let Some(fused) = self.fused.lock(py).take() else { return Ok(()) };
         let event_loop = bridge.get().event_loop.bind(py);
-        for descriptor in fused.poll_descriptor().into_iter().chain([self.bell.descriptor()]) {
+        for descriptor in fused.poll_descriptor().into_iter().chain([self.bell.descriptor().number()]) {
             event_loop.call_method1(intern!(py, "remove_reader"), (descriptor,))?;
         }
-        let timer = self.lock_timer().take();
+        let timer = self.timer.lock(py).take();
         if let Some(timer) = timer {
             timer.handle.call_method0(py, intern!(py, "cancel"))?;
         }
@@ -82,16 +83,17 @@ impl Nested {
     /// Turns the network, and has Python do what came.
     pub(crate) fn turn(&self, bridge: &Bound<'_, Bridge>, patience: Patience) -> PyResult<()> {
         let py = bridge.py();
-        let Some(fused) = self.fused() else { return Ok(()) };
+        let Some(fused) = self.fused(py) else { return Ok(()) };
         self.bell.quiet();
-        bridge.get().push_out();
+        bridge.get().push_out(py);
         let due = py.detach(|| fused.turn(patience));
         let mut left = due.work;
         if due.events {
             left |= Bridge::drain(bridge)?;
+            bridge.get().next_turn();
             left |= py.detach(|| fused.turn(Patience::Errand)).work;
         }
-        bridge.get().rest();
+        bridge.get().rest(py);
         // What comes from here on rings the bell.
         left |= fused.hand_to(&self.waker);
         if left {
@@ -130,33 +132,25 @@ impl Nested {
     }
 
     fn set_timer(&self, bridge: &Bound<'_, Bridge>, deadline: Option<Instant>) -> PyResult<()> {
+        let py = bridge.py();
         let Some(deadline) = deadline else { return Ok(()) };
         // One that comes too early sets the next.
-        if self.lock_timer().as_ref().is_some_and(|timer| timer.due <= deadline) {
+        if self.timer.lock(py).as_ref().is_some_and(|timer| timer.due <= deadline) {
             return Ok(());
         }
-        let py = bridge.py();
         // The loop rounds to milliseconds: to be too early would be to come twice.
         let wait = deadline.saturating_duration_since(Instant::now()) + Duration::from_millis(1);
         let arguments = (wait.as_secs_f64(), Tick { bridge: bridge.clone().unbind() });
         let handle = bridge.get().event_loop.call_method1(py, intern!(py, "call_later"), arguments)?;
-        let before = self.lock_timer().replace(Timer { due: deadline, handle });
+        let before = self.timer.lock(py).replace(Timer { due: deadline, handle });
         if let Some(before) = before {
             before.handle.call_method0(py, intern!(py, "cancel"))?;
         }
         Ok(())
     }
 
-    fn fused(&self) -> Option<Arc<Fused>> {
-        self.lock_fused().clone()
-    }
-
-    fn lock_fused(&self) -> MutexGuard<'_, Option<Arc<Fused>>> {
-        self.fused.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lock_timer(&self) -> MutexGuard<'_, Option<Timer>> {
-        self.timer.lock().unwrap_or_else(PoisonError::into_inner)
+    fn fused(&self, py: Python<'_>) -> Option<Arc<Fused>> {
+        self.fused.lock(py).clone()
     }
 }
 
@@ -174,7 +168,8 @@ impl NextTurn {
     }
 }
 
-/// Turns the network once a deadline of its has passed.
+/// Has the network turned once a deadline of its has passed. Not within itself: uvloop reports an error of its own where a
+/// timer's callback, which a handler may be run by, switches debug mode on.
 #[pyclass(frozen, module = "bridgehead._native")]
 struct Tick {
     bridge: Py<Bridge>,
@@ -185,8 +180,8 @@ impl Tick {
     fn __call__(&self, py: Python<'_>) -> PyResult<()> {
         let bridge = self.bridge.bind(py);
         let Some(nested) = bridge.get().nested() else { return Ok(()) };
-        let passed = nested.lock_timer().take();
+        let passed = nested.timer.lock(py).take();
         drop(passed);
-        nested.turn(bridge, Patience::None)
+        bridge.get().event_loop.call_method1(py, names::call_soon(py), (bridge,)).map(drop)
     }
 }

@@ -13,18 +13,26 @@ use crate::ffi;
 use crate::fused::{Fused, FusedWorker, Nest};
 use crate::inbox::Inbox;
 use crate::nested::Nested;
+use crate::presence::Presence;
 use crate::runtime::Runtime;
-use crate::standby::Presence;
 use crate::threaded::Threaded;
+use crate::turner::LoopNames;
 use crate::wake::{Descriptor, Turn, Wake};
 
 /// Who is to turn the network.
 #[derive(FromPyObject)]
 pub(crate) enum Wanted {
-    /// The loop's thread, in a selector with this descriptor.
-    Selector(RawFd),
+    /// The loop's thread, in its selector.
+    Selector(Polled),
     /// `"nested"`: the loop's thread, in callbacks, if that can be had. `"threaded"`: a thread of its own.
     Named(String),
+}
+
+/// `bridgehead.selector.Polled`: the selector's descriptor, and what the loop is asked for between polls.
+#[derive(FromPyObject)]
+pub(crate) struct Polled {
+    descriptor: RawFd,
+    pub(crate) names: LoopNames,
 }
 
 /// A network that serves, and what the loop's side needs of it.
@@ -54,7 +62,7 @@ pub(crate) fn start(
 ) -> PyResult<Started> {
     match wanted {
         Wanted::Selector(selector) => {
-            let nest = Nest::around(ffi::duplicate(*selector)?)?;
+            let nest = Nest::around(ffi::duplicate(selector.descriptor)?)?;
             fuse(config, listeners, nest, Arc::default(), Reach::Selector)
         }
         Wanted::Named(name) if name == "nested" => {

@@ -4,6 +4,8 @@
 
 use std::time::{Duration, Instant};
 
+use pyo3::Python;
+
 use crate::drain::Bridge;
 
 /// A drain that runs.
@@ -15,7 +17,8 @@ pub(crate) struct Paced<'a> {
 }
 
 impl<'a> Paced<'a> {
-    pub(crate) fn begin(bridge: &'a Bridge) -> Self {
+    pub(crate) fn begin(bridge: &'a Bridge, py: Python<'_>) -> Self {
+        bridge.longest.iter().for_each(|longest| longest.begin(py));
         let began = Instant::now();
         if let Some(pace) = &bridge.pace {
             pace.begin(began);
@@ -24,18 +27,20 @@ impl<'a> Paced<'a> {
     }
 
     /// An event was handled. Gives how long the drain has taken.
-    pub(crate) fn step(&mut self) -> Duration {
+    pub(crate) fn step(&mut self, py: Python<'_>) -> Duration {
         let elapsed = self.began.elapsed();
+        let step = elapsed.saturating_sub(self.before);
         if let Some(pace) = &self.bridge.pace {
-            pace.step(elapsed.saturating_sub(self.before), self.began + elapsed);
+            pace.step(step, self.began + elapsed);
         }
+        self.bridge.longest.iter().for_each(|longest| longest.step(py, step));
         self.before = elapsed;
         elapsed
     }
 
-    pub(crate) fn end(self) {
+    pub(crate) fn end(self, py: Python<'_>) {
         if let Some(pace) = &self.bridge.pace {
-            pace.end(self.bridge.running());
+            pace.end(self.bridge.running(py));
         }
     }
 }

@@ -4,9 +4,9 @@
 //! for: so the task is parked. It is never done while the request runs, its `cancel()` comes to us, and it does not know
 //! that the coroutine goes on meanwhile (`drive.rs`).
 //!
-//! Invariant: the lock is held only where no Python can run.
+//! Invariant: the drive is borrowed only where no Python can run.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::cell::RefMut;
 
 use pyo3::exceptions::PyStopIteration;
 use pyo3::exceptions::asyncio::CancelledError;
@@ -16,6 +16,7 @@ use pyo3::{PyTraverseError, PyVisit, intern};
 use crate::awaitable::thrown;
 use crate::driver::{Current, Driver};
 use crate::trace::Trace;
+use crate::under_gil::UnderGil;
 
 /// The coroutine of a task, parked.
 #[pyclass(frozen, weakref, module = "bridgehead._native")]
@@ -24,8 +25,7 @@ pub(crate) struct Parked {
     pub(crate) coroutine: Py<PyAny>,
     pub(crate) context: Py<PyAny>,
     pub(crate) trace: Option<Box<Trace>>,
-    // Only the loop's thread comes here; pyo3 wants classes to be shareable.
-    drive: Mutex<Drive>,
+    drive: UnderGil<Drive>,
 }
 
 /// Where a drive stands.
@@ -71,42 +71,42 @@ impl Parked {
         trace: Option<Box<Trace>>,
     ) -> Self {
         let drive = Drive { stage: Stage::Stepping, due: None, task: None, last: None };
-        Self { driver, coroutine, context, trace, drive: Mutex::new(drive) }
+        Self { driver, coroutine, context, trace, drive: UnderGil::new(drive) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Drive> {
-        self.drive.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock<'a, 'py: 'a>(&'a self, py: Python<'py>) -> RefMut<'a, Drive> {
+        self.drive.lock(py)
     }
 
     pub(crate) fn task<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
-        self.lock().task.as_ref().map(|task| task.itself.bind(py).clone())
+        self.lock(py).task.as_ref().map(|task| task.itself.bind(py).clone())
     }
 
-    pub(crate) fn set(&self, stage: Stage) {
-        let before = std::mem::replace(&mut self.lock().stage, stage);
+    pub(crate) fn set(&self, py: Python<'_>, stage: Stage) {
+        let before = std::mem::replace(&mut self.lock(py).stage, stage);
         drop(before);
     }
 
     /// Its last step is over: nothing of the task is kept any more.
-    pub(crate) fn end(&self) {
-        let mut drive = self.lock();
+    pub(crate) fn end(&self, py: Python<'_>) {
+        let mut drive = self.lock(py);
         let before = (std::mem::replace(&mut drive.stage, Stage::Ended), drive.task.take());
         drop(drive);
         drop(before);
     }
 
     /// What the coroutine was to be told and has not been.
-    pub(crate) fn take_due(&self) -> Option<Due> {
-        self.lock().due.take()
+    pub(crate) fn take_due(&self, py: Python<'_>) -> Option<Due> {
+        self.lock(py).due.take()
     }
 
-    pub(crate) fn is_over(&self) -> bool {
-        matches!(self.lock().stage, Stage::Ended)
+    pub(crate) fn is_over(&self, py: Python<'_>) -> bool {
+        matches!(self.lock(py).stage, Stage::Ended)
     }
 
     /// A drive begins, of what is not over. An error: this very task takes a step, and was told to go on within that.
     pub(crate) fn begin(&self, py: Python<'_>) -> PyResult<()> {
-        let mut drive = self.lock();
+        let mut drive = self.lock(py);
         if !matches!(drive.stage, Stage::Stepping) {
             let before = std::mem::replace(&mut drive.stage, Stage::Stepping);
             drop(drive);
@@ -121,7 +121,7 @@ impl Parked {
 
     /// What the coroutine gets: what came of the future, unless the task was told to end.
     pub(crate) fn input(&self, py: Python<'_>, outcome: PyResult<()>) -> PyResult<()> {
-        let Some(Due(message)) = self.take_due() else { return outcome };
+        let Some(Due(message)) = self.take_due(py) else { return outcome };
         match outcome {
             Err(error) if error.is_instance_of::<CancelledError>(py) => Err(error),
             _ => Err(match message {
@@ -133,14 +133,15 @@ impl Parked {
 
     /// Told to end during the step that has just yielded `future`: the future is.
     pub(crate) fn pass_on(&self, future: &Bound<'_, PyAny>) {
-        let Some(Due(message)) = self.take_due() else { return };
+        let py = future.py();
+        let Some(Due(message)) = self.take_due(py) else { return };
         match cancel(future, message.as_ref()) {
             Ok(true) => return,
             Ok(false) => {}
             // It is waited for all the same.
-            Err(error) => self.driver.get().report(future.py(), error),
+            Err(error) => self.driver.get().report(py, error),
         }
-        self.lock().due.get_or_insert(Due(message));
+        self.lock(py).due.get_or_insert(Due(message));
     }
 
     fn is_current(&self, py: Python<'_>) -> PyResult<bool> {
@@ -152,15 +153,15 @@ impl Parked {
     pub(crate) fn hand_over(slf: &Bound<'_, Self>, last: Last) -> PyResult<()> {
         let py = slf.py();
         let step = {
-            let mut drive = slf.get().lock();
+            let mut drive = slf.get().lock(py);
             drive.last = Some(last);
             drive.task.as_ref().map(|task| task.step.clone_ref(py))
         };
         step.map_or(Ok(()), |step| step.call1(py, (slf,)).map(drop))
     }
 
-    pub(crate) fn take_last(&self) -> Option<Last> {
-        self.lock().last.take()
+    pub(crate) fn take_last(&self, py: Python<'_>) -> Option<Last> {
+        self.lock(py).last.take()
     }
 }
 
@@ -224,8 +225,9 @@ impl Parked {
     #[pyo3(signature = (step, *, context = None))]
     fn add_done_callback(&self, step: &Bound<'_, PyAny>, context: Option<Bound<'_, PyAny>>) -> PyResult<()> {
         drop(context);
-        let itself = step.getattr(intern!(step.py(), "__self__"))?.unbind();
-        let before = self.lock().task.replace(Task { itself, step: step.clone().unbind() });
+        let py = step.py();
+        let itself = step.getattr(intern!(py, "__self__"))?.unbind();
+        let before = self.lock(py).task.replace(Task { itself, step: step.clone().unbind() });
         drop(before);
         Ok(())
     }
@@ -235,7 +237,7 @@ impl Parked {
     /// The task was told to end. Always true: what cannot be passed on is kept.
     #[pyo3(signature = (msg = None))]
     fn cancel(&self, py: Python<'_>, msg: Option<Py<PyAny>>) -> PyResult<bool> {
-        let waited = match &self.lock().stage {
+        let waited = match &self.lock(py).stage {
             Stage::Waits(future) => Some(future.clone_ref(py)),
             Stage::Ended => return Ok(false),
             _ => None,
@@ -249,7 +251,7 @@ impl Parked {
                 Err(error) => return Err(error),
             }
         }
-        let before = self.lock().due.replace(Due(msg));
+        let before = self.lock(py).due.replace(Due(msg));
         drop(before);
         Ok(true)
     }
@@ -264,7 +266,7 @@ impl Parked {
     /// What is waited for, if the coroutine waits.
     #[getter]
     fn waiter(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        match &self.lock().stage {
+        match &self.lock(py).stage {
             Stage::Waits(future) => Some(future.clone_ref(py)),
             _ => None,
         }
@@ -272,21 +274,21 @@ impl Parked {
 
     /// Whether a cancellation is still to be thrown.
     #[getter]
-    fn must_cancel(&self) -> bool {
-        self.lock().due.is_some()
+    fn must_cancel(&self, py: Python<'_>) -> bool {
+        self.lock(py).due.is_some()
     }
 
     /// The cancellation was taken back.
-    fn forget_cancel(&self) {
-        drop(self.take_due());
+    fn forget_cancel(&self, py: Python<'_>) {
+        drop(self.take_due(py));
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.driver)?;
         visit.call(&self.coroutine)?;
         visit.call(&self.context)?;
-        // A lock that is held is held by this thread, further down; what it guards is in use.
-        if let Ok(drive) = self.drive.try_lock() {
+        // What is being changed is in use.
+        if let Some(drive) = self.drive.visited(&visit) {
             if let Stage::Waits(future) = &drive.stage {
                 visit.call(future)?;
             }
@@ -298,8 +300,8 @@ impl Parked {
         Ok(())
     }
 
-    fn __clear__(&self) {
-        self.end();
-        drop(self.take_due());
+    fn __clear__(&self, py: Python<'_>) {
+        self.end(py);
+        drop(self.take_due(py));
     }
 }

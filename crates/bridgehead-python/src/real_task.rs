@@ -8,9 +8,8 @@
 //!
 //! Up to 3.11 a task prints its name as it is made, with C's `printf`; it is given one that counts on its own.
 //!
-//! Invariant: nothing of a first step reaches the loop's queue of callbacks.
-
-use std::sync::{Mutex, PoisonError};
+//! Invariant: nothing of a first step reaches the loop's queue of callbacks. A `call_soon` that an application has set on its
+//! loop is there again as soon as the task is made, and what is not that first step goes through it meanwhile.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
@@ -19,11 +18,11 @@ use pyo3::{intern, sync::PyOnceLock};
 use crate::ffi::Entered;
 use crate::names;
 use crate::stepper::{Request, Stepper};
+use crate::under_gil::UnderGil;
 
 /// Makes real tasks.
 pub(crate) struct RealTask {
     task_type: Py<PyAny>,
-    event_loop: Py<PyAny>,
     /// Completed for each task.
     keywords: Py<PyDict>,
     first_step: FirstStep,
@@ -37,6 +36,8 @@ enum FirstStep {
 }
 
 struct Captured {
+    /// The loop's own attributes. Changed in themselves: what is there has to be known and put back.
+    attributes: Py<PyDict>,
     capture: Py<Capture>,
     /// Its method, which C calls without a tuple or a dictionary.
     call_soon: Py<PyAny>,
@@ -53,20 +54,14 @@ impl RealTask {
             keywords.set_item("eager_start", true)?;
             FirstStep::Eager
         } else {
-            let name = names::call_soon(py);
-            let capture = Bound::new(py, Capture::new(event_loop.getattr(name)?.unbind()))?;
-            let call_soon = capture.getattr(name)?;
-            // A loop with slots, or none of its own attributes, refuses.
-            match event_loop.setattr(name, &call_soon).and_then(|()| event_loop.delattr(name)) {
-                Ok(()) => {
-                    FirstStep::Captured(Captured { capture: capture.unbind(), call_soon: call_soon.unbind() })
-                }
-                Err(_) => FirstStep::Scheduled,
+            // A loop with slots, or none of its own attributes, has none.
+            match event_loop.getattr(intern!(py, "__dict__")).map(Bound::cast_into::<PyDict>) {
+                Ok(Ok(attributes)) => FirstStep::Captured(Captured::new(event_loop, attributes)?),
+                Ok(Err(_)) | Err(_) => FirstStep::Scheduled,
             }
         };
         Ok(Self {
             task_type,
-            event_loop: event_loop.clone().unbind(),
             keywords: keywords.unbind(),
             first_step,
             names: (!is_eager).then(Names::default),
@@ -98,13 +93,7 @@ impl RealTask {
     ) -> PyResult<Bound<'py, PyAny>> {
         let FirstStep::Captured(captured) = &self.first_step else { return self.make(coroutine, &context) };
         let py = coroutine.py();
-        let event_loop = self.event_loop.bind(py);
-        let capture = captured.capture.get();
-        capture.expect_from(&context);
-        event_loop.setattr(names::call_soon(py), &captured.call_soon)?;
-        let made = self.make(coroutine, &context);
-        event_loop.delattr(names::call_soon(py))?;
-        let step = capture.take();
+        let (made, step) = captured.during(&context, || self.make(coroutine, &context))?;
         let task = made?;
         if let Some(step) = step {
             let _entered = Entered::new(&context)?;
@@ -112,6 +101,46 @@ impl RealTask {
         }
         Ok(task)
     }
+}
+
+impl Captured {
+    fn new(event_loop: &Bound<'_, PyAny>, attributes: Bound<'_, PyDict>) -> PyResult<Self> {
+        let (py, name) = (event_loop.py(), names::call_soon(event_loop.py()));
+        let set = attributes.get_item(name)?;
+        if set.is_some() {
+            attributes.del_item(name)?;
+        }
+        let usual = event_loop.getattr(name);
+        put(&attributes, set.as_ref())?;
+        let capture = Bound::new(py, Capture::new(usual?.unbind()))?;
+        let call_soon = capture.getattr(name)?.unbind();
+        Ok(Self { attributes: attributes.unbind(), capture: capture.unbind(), call_soon })
+    }
+
+    /// Does `work` while the loop's `call_soon` is ours; gives what that was called with beside.
+    fn during<T>(
+        &self,
+        context: &Bound<'_, PyAny>,
+        work: impl FnOnce() -> T,
+    ) -> PyResult<(T, Option<Py<PyAny>>)> {
+        let (py, name) = (context.py(), names::call_soon(context.py()));
+        let (attributes, capture) = (self.attributes.bind(py), self.capture.get());
+        let set = attributes.get_item(name)?;
+        capture.expect_from(context, set.as_ref());
+        attributes.set_item(name, &self.call_soon)?;
+        let done = work();
+        let step = capture.take(py);
+        match &set {
+            None => attributes.del_item(name)?,
+            Some(_) => put(attributes, set.as_ref())?,
+        }
+        Ok((done, step))
+    }
+}
+
+/// Sets the loop's own `call_soon`, if it has one.
+fn put(attributes: &Bound<'_, PyDict>, set: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+    set.map_or(Ok(()), |set| attributes.set_item(names::call_soon(attributes.py()), set))
 }
 
 impl Stepper for RealTask {
@@ -129,9 +158,11 @@ impl Stepper for RealTask {
 /// signal handler may run meanwhile: what those want goes its usual way.
 #[pyclass(frozen, module = "bridgehead._native")]
 struct Capture {
+    /// The loop's.
     usual: Py<PyAny>,
-    // Changed within one call on the loop's thread; pyo3 wants classes to be shareable.
-    awaited: Mutex<Awaited>,
+    /// The application's, while a task is made.
+    set: UnderGil<Option<Py<PyAny>>>,
+    awaited: UnderGil<Awaited>,
 }
 
 enum Awaited {
@@ -143,26 +174,33 @@ enum Awaited {
 
 impl Capture {
     fn new(usual: Py<PyAny>) -> Self {
-        Self { usual, awaited: Mutex::new(Awaited::Nothing) }
+        Self { usual, set: UnderGil::new(None), awaited: UnderGil::new(Awaited::Nothing) }
     }
 
-    fn change(&self, next: Awaited) -> Awaited {
-        std::mem::replace(&mut self.awaited.lock().unwrap_or_else(PoisonError::into_inner), next)
+    fn change(&self, py: Python<'_>, next: Awaited) -> Awaited {
+        std::mem::replace(&mut self.awaited.lock(py), next)
     }
 
-    fn expect_from(&self, context: &Bound<'_, PyAny>) {
-        drop(self.change(Awaited::StepIn(context.clone().unbind())));
+    fn expect_from(&self, context: &Bound<'_, PyAny>, set: Option<&Bound<'_, PyAny>>) {
+        let py = context.py();
+        if let Some(set) = set {
+            let before = self.set.lock(py).replace(set.clone().unbind());
+            drop(before);
+        }
+        drop(self.change(py, Awaited::StepIn(context.clone().unbind())));
     }
 
-    fn take(&self) -> Option<Py<PyAny>> {
-        match self.change(Awaited::Nothing) {
+    fn take(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        let set = self.set.lock(py).take();
+        drop(set);
+        match self.change(py, Awaited::Nothing) {
             Awaited::Step(step) => Some(step),
             Awaited::Nothing | Awaited::StepIn(_) => None,
         }
     }
 
-    fn awaits(&self, context: Option<&Bound<'_, PyAny>>) -> bool {
-        let awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
+    fn awaits(&self, py: Python<'_>, context: Option<&Bound<'_, PyAny>>) -> bool {
+        let awaited = self.awaited.lock(py);
         matches!((&*awaited, context), (Awaited::StepIn(wanted), Some(context)) if context.is(wanted))
     }
 }
@@ -176,11 +214,12 @@ impl Capture {
         args: &Bound<'_, PyTuple>,
         context: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Option<Py<PyAny>>> {
-        if !self.awaits(context) {
+        let py = callback.py();
+        if !self.awaits(py, context) {
             return self.pass_on(callback, args, context).map(Some);
         }
         let step = if args.is_empty() { callback.clone() } else { partial(callback, args)? };
-        drop(self.change(Awaited::Step(step.unbind())));
+        drop(self.change(py, Awaited::Step(step.unbind())));
         Ok(None)
     }
 }
@@ -198,7 +237,9 @@ impl Capture {
         if let Some(context) = context {
             keywords.set_item(names::context(py), context)?;
         }
-        self.usual.call(py, with_first(callback, args)?, Some(&keywords))
+        let set = self.set.lock(py).as_ref().map(|set| set.clone_ref(py));
+        let call_soon = set.as_ref().unwrap_or(&self.usual);
+        call_soon.call(py, with_first(callback, args)?, Some(&keywords))
     }
 }
 
@@ -215,21 +256,20 @@ fn with_first<'py>(first: &Bound<'py, PyAny>, rest: &Bound<'py, PyTuple>) -> PyR
 }
 
 /// Names of tasks, as asyncio's own look. Asyncio counts its own from 1, and gets nowhere near these.
-// As above: the loop's thread only.
-struct Names(Mutex<Vec<u8>>);
+struct Names(UnderGil<Vec<u8>>);
 
 const PREFIX: &str = "Task-";
 const BEFORE_FIRST: &str = "Task-1000000000";
 
 impl Default for Names {
     fn default() -> Self {
-        Self(Mutex::new(BEFORE_FIRST.into()))
+        Self(UnderGil::new(BEFORE_FIRST.into()))
     }
 }
 
 impl Names {
     fn next<'py>(&self, py: Python<'py>) -> Bound<'py, PyString> {
-        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.0.lock(py);
         count_up(&mut last, PREFIX.len());
         PyString::new(py, &String::from_utf8_lossy(&last))
     }

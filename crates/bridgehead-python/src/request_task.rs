@@ -2,6 +2,8 @@
 //!
 //! Invariant: the task is a real one, of `asyncio.Task`'s own making, and is not done while its request runs.
 
+use std::sync::Arc;
+
 use pyo3::prelude::*;
 
 use crate::driver::Driver;
@@ -10,12 +12,33 @@ use crate::real_task::RealTask;
 use crate::stepper::{Request, Stepper};
 use crate::trace::{Listener, Trace};
 
+/// `bridgehead.request_task.Chosen`: a type of task that parks, and what drives its coroutines.
+#[derive(FromPyObject)]
+pub(crate) struct Chosen {
+    task_type: Py<PyAny>,
+    driver: Py<Driver>,
+}
+
+/// What runs a request's coroutine; asyncio's own task if nothing is chosen.
+pub(crate) fn stepper(
+    event_loop: &Bound<'_, PyAny>,
+    chosen: Option<Chosen>,
+    trace: Option<Py<PyAny>>,
+) -> PyResult<Box<dyn Stepper>> {
+    let Some(Chosen { task_type, driver }) = chosen else {
+        let task_type = event_loop.py().import("asyncio")?.getattr("Task")?.unbind();
+        return Ok(Box::new(RealTask::new(event_loop, task_type)?));
+    };
+    let tasks = RealTask::new(event_loop, task_type)?;
+    Ok(Box::new(RequestTask { driver, tasks, listener: trace.map(Arc::new) }))
+}
+
 /// Makes parked tasks.
-pub(crate) struct RequestTask {
-    pub(crate) driver: Py<Driver>,
-    pub(crate) tasks: RealTask,
+struct RequestTask {
+    driver: Py<Driver>,
+    tasks: RealTask,
     /// Who is told of each drive, if anybody is.
-    pub(crate) listener: Option<Listener>,
+    listener: Option<Listener>,
 }
 
 impl Stepper for RequestTask {

@@ -10,28 +10,38 @@ use pyo3::{PyTraverseError, PyVisit, intern};
 
 use crate::driver::Current;
 use crate::parked::Parked;
+use crate::under_gil::UnderGil;
 
 /// What both know.
 struct Whose {
     parked: Py<Parked>,
-    /// There from the start, unless this was made in the coroutine's first step. The `Parked` forgets it at its end.
-    task: Option<Py<PyAny>>,
+    /// There from the start, unless this was made in the coroutine's first step; then from when it goes on. The `Parked` forgets
+    /// it at its end, after which asyncio's debug mode asks whose step it was.
+    task: UnderGil<Option<Py<PyAny>>>,
 }
 
 impl Whose {
     fn of(parked: &Bound<'_, Parked>) -> Self {
         let task = parked.get().task(parked.py()).map(Bound::unbind);
-        Self { parked: parked.clone().unbind(), task }
+        Self { parked: parked.clone().unbind(), task: UnderGil::new(task) }
     }
 
     fn task<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
-        let known = self.task.as_ref().map(|task| task.bind(py).clone());
+        let known = self.task.lock(py).as_ref().map(|task| task.bind(py).clone());
         known.or_else(|| self.parked.get().task(py))
+    }
+
+    fn keep_task(&self, py: Python<'_>) {
+        let mut kept = self.task.lock(py);
+        if kept.is_none() {
+            *kept = self.parked.get().task(py).map(Bound::unbind);
+        }
     }
 
     fn go_on(&self, py: Python<'_>, outcome: PyResult<()>) -> PyResult<()> {
         let parked = self.parked.bind(py);
-        if !parked.get().is_over() {
+        if !parked.get().is_over(py) {
+            self.keep_task(py);
             return Parked::go_on(parked, outcome);
         }
         let Some(task) = self.task(py) else { return Err(already_done(parked.as_any(), outcome)) };
@@ -41,7 +51,7 @@ impl Whose {
 
     fn visit(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
         visit.call(&self.parked)?;
-        visit.call(&self.task)
+        self.task.visited(visit).map_or(Ok(()), |task| visit.call(&*task))
     }
 }
 

@@ -8,8 +8,8 @@ use std::borrow::Cow;
 
 use bridgehead_asgi::{Fate, decode_path, http_version};
 use bridgehead_net::{Peer, RequestHead, Scheme, Trace};
-use http::Version;
 use http::header::{HOST, HeaderMap, HeaderName, HeaderValue, TE};
+use http::{Method, Version};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
@@ -34,6 +34,8 @@ pub(crate) struct Template {
 pub(crate) struct Extensions {
     /// `http.response.pathsend`.
     pub(crate) paths: bool,
+    /// `http.response.early_hint` in HTTP/1.1 as well.
+    pub(crate) http1_hints: bool,
     /// `bridgehead.shutdown`: what says that the end has begun.
     pub(crate) shutdown: Py<PyDict>,
 }
@@ -50,10 +52,12 @@ impl Extensions {
         if self.paths {
             all.set_item(intern!(py, "http.response.pathsend"), PyDict::new(py))?;
         }
-        if head.version >= Version::HTTP_2 {
+        let hints = head.version >= Version::HTTP_2 || self.http1_hints && head.version == Version::HTTP_11;
+        if hints {
             all.set_item(intern!(py, "http.response.early_hint"), PyDict::new(py))?;
         }
-        if trailers == Fate::Written {
+        // HEAD's answer has no body that they could follow.
+        if trailers == Fate::Written && head.method != Method::HEAD {
             all.set_item(intern!(py, "http.response.trailers"), PyDict::new(py))?;
         }
         all.set_item(intern!(py, "bridgehead.shutdown"), self.shutdown.bind(py).copy()?)?;

@@ -9,41 +9,42 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bridgehead_metrics::{Condition, Gauge, Sheet};
-use bridgehead_net::{
-    Admission, Config, HealthPath, Http2, Listener, LogPipe, Meters, Ownership, Reasons, Stage, Tally,
-};
+use bridgehead_net::{Admission, Config, HealthPath, Http2, Meters, Reasons, Stage, Tally};
 use bridgehead_otel::Tracer;
-use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::all_tasks::StandIn;
-use crate::board::{Board, since_the_start};
+use crate::all_tasks::{Register, StandIn};
+use crate::board::since_the_start;
 use crate::bounds::{Bounds, WebSockets};
 use crate::callables::Callables;
 use crate::census::Inquiry;
+use crate::compression::Compression;
 use crate::default_headers::default_headers;
 use crate::drain::{Books, Bridge, Flush};
-use crate::driver::Driver;
 use crate::ffi;
 use crate::figures::Figures;
-use crate::health::{Health, Pace};
+use crate::health::{Health, Pace, Rests};
 use crate::lent::Lender;
-use crate::logs::{Logs, Wiring};
+use crate::listening::{Doors, Shutters, listeners};
+use crate::logs::{Lines, Logs, Wiring};
 use crate::network::{self, Reach, Started, Wanted};
 use crate::proxying::{Forwarding, Proxies};
-use crate::real_task::RealTask;
-use crate::request_task::RequestTask;
+use crate::request_task::{self, Chosen};
+use crate::rota::Rota;
 use crate::runtime::Runtime;
 use crate::runtime_handle::forget_runtime_handle;
 use crate::scope::{Extensions, Template};
 use crate::sheets;
 use crate::soon;
-use crate::spans::Spans;
-use crate::stepper::Stepper;
+use crate::spans::{Spans, Watch};
+use crate::static_files::StaticFiles;
 use crate::suspicion::Suspect;
 use crate::tls::Tls;
 use crate::turner::Turner;
+use crate::under_gil::UnderGil;
+use crate::whose::Longest;
 
 /// How long the last access lines may take.
 const LAST_LINES: Duration = Duration::from_millis(500);
@@ -73,11 +74,16 @@ struct Options {
     root_path: String,
     state: Option<Py<PyDict>>,
     pathsend: bool,
+    /// What files answer, if anything.
+    static_files: Option<StaticFiles>,
+    /// Which answers are compressed, if any.
+    compression: Option<Compression>,
     keep_alive: f64,
     bounds: Bounds,
     http2: bool,
     /// How many connections there may be.
     connections: Option<usize>,
+    http1_early_hints: bool,
     date_header: bool,
     default_headers: Vec<(Vec<u8>, Vec<u8>)>,
     reasons: Vec<(u16, String)>,
@@ -87,31 +93,10 @@ struct Options {
     proxy_protocol: Option<Proxies>,
     websockets: Option<WebSockets>,
     runtime: Wanted,
+    /// Where asyncio keeps its tasks, if that is known.
+    tasks_register: Option<Register>,
     /// What coroutines are run by, if it is not asyncio alone.
-    request_task: Option<RequestTaskType>,
-}
-
-/// `bridgehead.station.Station`: which slot is this worker's, and where others' sockets are.
-#[derive(FromPyObject)]
-struct Rota {
-    board: Py<Board>,
-    slot: usize,
-    place: usize,
-    /// Each with its slot, and whether its clients speak TLS.
-    others: Vec<(RawFd, usize, bool)>,
-}
-
-impl Rota {
-    fn read(&self) -> bridgehead_net::Rota {
-        bridgehead_net::Rota { board: self.board.get().words(), slot: self.slot, place: self.place }
-    }
-}
-
-/// `bridgehead.request_task.Chosen`: a type of task that parks, and what drives its coroutines.
-#[derive(FromPyObject)]
-struct RequestTaskType {
-    task_type: Py<PyAny>,
-    driver: Py<Driver>,
+    request_task: Option<Chosen>,
 }
 
 /// `bridgehead.worker.Host`: what the server calls, and where it runs.
@@ -127,6 +112,8 @@ struct Host {
     census: Py<PyAny>,
     /// Gives the place where the loop is.
     place: Py<PyAny>,
+    /// Gives whose step it was.
+    whose: Py<PyAny>,
     /// Told of steps that are slow.
     slow: Py<PyAny>,
     /// Told how long they were.
@@ -144,9 +131,10 @@ pub(crate) struct Server {
     bridge: Py<Bridge>,
     // The loop's thread takes it once, to end it; pyo3 wants classes to be shareable.
     network: Mutex<Option<Box<dyn Runtime>>>,
+    shutters: Shutters,
     turner: Option<Py<Turner>>,
     fallback: Option<String>,
-    log: Option<Arc<LogPipe>>,
+    lines: Option<Lines>,
     sheet: Sheet,
     admission: Arc<OnceLock<Admission>>,
     // The loop's thread takes it once, to end it, as above.
@@ -168,16 +156,23 @@ impl Server {
     /// Begins to serve: when this returns, clients are let in.
     #[new]
     fn new(py: Python<'_>, host: Host, options: Options) -> PyResult<Self> {
-        let wiring = options.logs.wire(&options.root_path)?;
-        let log = wiring.pipe.clone();
+        let mut wiring = options.logs.wire(&options.root_path)?;
+        let lines = wiring.lines.take();
         let sheet = options.sheet.get().words();
         let admission = Arc::<OnceLock<Admission>>::default();
-        let tracer = options.spans.as_ref().map(Spans::start).transpose()?;
+        let heard = Arc::<OnceLock<_>>::default();
+        let watch = || Watch { sheet: sheet.clone(), inbox: Arc::clone(&heard) };
+        let tracer = options.spans.as_ref().map(|spans| spans.start(py, watch())).transpose()?;
+        let doors = Doors { tls: options.tls.as_ref(), redirect: options.redirect, recall: options.recall };
+        let (listeners, shutters) = listeners(&options.listeners, options.rota.as_ref(), &doors)?;
+        let config = config(&options, wiring, (&sheet, Arc::clone(&admission), tracer.clone()))?;
         let Started { network, inbox, presence, reach } =
-            start(py, &options, wiring, (&sheet, Arc::clone(&admission), tracer.clone()))?;
+            network::start(py, &options.runtime, config, listeners)?;
+        // The only one to set it.
+        let _ = heard.set(Arc::clone(&inbox));
         let event_loop = host.event_loop.bind(py);
         let slow = options.slow_step.map(Duration::try_from_secs_f64).transpose()?;
-        let pace = slow.map(|_| Arc::new(Pace::new(sheet.clone())));
+        let pace = slow.map(|slow| Arc::new(Pace::new(sheet.clone(), slow)));
         pace.iter().for_each(|pace| presence.rouses(Arc::clone(pace)));
         let (mut fused, mut nested, mut fallback) = (None, None, None);
         match reach {
@@ -193,6 +188,7 @@ impl Server {
                 finished: host.finished,
                 complain: host.complain,
                 route: host.route,
+                whose: host.whose,
                 attach: options.spans.as_ref().and_then(|spans| spans.attacher(py)),
                 reports: options.logs.reports,
             },
@@ -202,16 +198,21 @@ impl Server {
                 py,
                 options.root_path,
                 options.state,
-                Extensions { paths: options.pathsend, shutdown: host.shutdown },
+                Extensions {
+                    paths: options.pathsend,
+                    http1_hints: options.http1_early_hints,
+                    shutdown: host.shutdown,
+                },
             )?,
-            stepper: stepper(event_loop, options.request_task, host.trace)?,
-            books: Mutex::new(Books::starting(between)),
+            stepper: request_task::stepper(event_loop, options.request_task, host.trace)?,
+            books: UnderGil::new(Books::starting(between)),
             between,
             nested,
             presence,
             turns: AtomicU64::new(0),
             cancels: AtomicBool::new(false),
             pace: pace.clone(),
+            longest: Longest::of(event_loop)?,
             figures: Figures(options.measures.then(|| sheet.clone())),
             cancellable: options.bounds.cancels_requests(),
             event_loop: event_loop.clone().unbind(),
@@ -226,21 +227,34 @@ impl Server {
             nested.attach(bridge.bind(py))?;
         }
         sheets::serve(&sheet);
-        if !options.bounds.adapts() {
-            sheet.set(Gauge::Limit, options.bounds.permits().unwrap_or_default() as u64);
-        }
-        let turner =
-            fused.map(|fused| Py::new(py, Turner::new(py, bridge.clone_ref(py), fused)?)).transpose()?;
+        options.bounds.tell(&sheet);
+        let turner = match (fused, options.runtime) {
+            (Some(fused), Wanted::Selector(polled)) => {
+                Some(Py::new(py, Turner::new(py, bridge.clone_ref(py), fused, polled.names)?)?)
+            }
+            _ => None,
+        };
         let suspect = Suspect::this_thread();
         let Host { census: look, place, slow: tell, over, .. } = host;
         let inquiry = Inquiry { look, place, slow: tell, over, suspect };
-        let health = match pace.zip(slow) {
-            Some((pace, slow)) => Some(Health::start(pace, Arc::clone(&bridge.get().inbox), slow, inquiry)?),
-            None => None,
-        };
+        let asked = Arc::clone(&bridge.get().inbox);
+        let watch = |pace| Health::start(pace, move |probe| asked.probe(probe), Rests::Often, inquiry);
+        let health = pace.map(watch).transpose()?;
         let (network, health) = (Mutex::new(Some(network)), Mutex::new(health));
-        let registers = StandIn::take_place(py);
-        Ok(Self { bridge, network, turner, fallback, log, sheet, admission, health, registers, tracer })
+        let registers = StandIn::take_place(py, options.tasks_register)?;
+        Ok(Self {
+            bridge,
+            network,
+            shutters,
+            turner,
+            fallback,
+            lines,
+            sheet,
+            admission,
+            health,
+            registers,
+            tracer,
+        })
     }
 
     /// Why the network has a thread of its own though the loop's was asked for.
@@ -261,6 +275,11 @@ impl Server {
         self.advance(Stage::LastCall);
     }
 
+    /// Lets nobody in any more at one listener but those who wait; connections go on.
+    fn shut(&self, number: usize) -> PyResult<()> {
+        self.shutters.shut(number)
+    }
+
     /// Lets nobody in any more but those who wait; running requests finish.
     fn drain(&self) {
         self.sheet.set(Gauge::Condition, Condition::Draining as u64);
@@ -279,8 +298,14 @@ impl Server {
 
     /// How many requests have not returned yet.
     #[getter]
-    fn running(&self) -> usize {
-        self.bridge.get().running()
+    fn running(&self, py: Python<'_>) -> usize {
+        self.bridge.get().running(py)
+    }
+
+    /// How many requests there were so far.
+    #[getter]
+    fn begun(&self, py: Python<'_>) -> u64 {
+        self.bridge.get().books(py).begun
     }
 
     /// How many requests wait: for a permit, and for the loop.
@@ -294,6 +319,11 @@ impl Server {
     #[getter]
     fn counts(&self) -> BTreeMap<&'static str, u64> {
         Tally::on(self.sheet.clone()).counts()
+    }
+
+    /// Has access lines go to the `descriptor` from here on, to the `loggers`, or to `nobody`. From any thread.
+    fn turn_lines(&self, taker: &str) -> PyResult<()> {
+        self.lines.as_ref().map_or(Ok(()), |lines| lines.turn(taker))
     }
 
     /// Ends what is left; the server is of no use afterwards.
@@ -319,7 +349,7 @@ impl Server {
             if let Some(tracer) = &self.tracer {
                 tracer.close();
             }
-            let lost = self.log.as_ref().map_or(0, |log| log.close(LAST_LINES));
+            let lost = self.lines.as_ref().map_or(0, |lines| lines.close(LAST_LINES));
             ended.map(|()| lost)
         });
         let lost = ended.map_err(|_| {
@@ -329,38 +359,20 @@ impl Server {
     }
 }
 
-fn stepper(
-    event_loop: &Bound<'_, PyAny>,
-    chosen: Option<RequestTaskType>,
-    trace: Option<Py<PyAny>>,
-) -> PyResult<Box<dyn Stepper>> {
-    let Some(RequestTaskType { task_type, driver }) = chosen else {
-        let task_type = event_loop.py().import("asyncio")?.getattr("Task")?.unbind();
-        return Ok(Box::new(RealTask::new(event_loop, task_type)?));
-    };
-    let tasks = RealTask::new(event_loop, task_type)?;
-    Ok(Box::new(RequestTask { driver, tasks, listener: trace.map(Arc::new) }))
-}
-
 /// Where others look, and what is told to them.
 type Seen<'a> = (&'a Sheet, Arc<OnceLock<Admission>>, Option<Arc<Tracer>>);
 
-fn start(py: Python<'_>, options: &Options, logs: Wiring, seen: Seen<'_>) -> PyResult<Started> {
-    let config = config(options, logs, seen)?;
-    let mut listeners =
-        options.listeners.iter().map(|&listener| listen(listener, options)).collect::<PyResult<Vec<_>>>()?;
-    for &(descriptor, slot, secure) in options.rota.iter().flat_map(|rota| &rota.others) {
-        listeners.push(listen((descriptor, false, secure), options)?.of_slot(slot));
-    }
-    network::start(py, &options.runtime, config, listeners)
-}
-
 fn config(options: &Options, logs: Wiring, (sheet, admission, tracer): Seen<'_>) -> PyResult<Config> {
     let meters = || Meters { sheet: sheet.clone(), clock: since_the_start };
+    let bounds = options.bounds.read(options.connections)?;
+    let files = options.static_files.as_ref();
     Ok(Config {
         keep_alive: Duration::try_from_secs_f64(options.keep_alive)?,
         http2: if options.http2 { options.bounds.http2()? } else { Http2::Off },
-        bounds: options.bounds.read(options.connections)?,
+        files: files.map(|files| files.read(&options.root_path, bounds.admission)),
+        bounds,
+        compression: options.compression.as_ref().map(Compression::read),
+        http1_early_hints: options.http1_early_hints,
         date_header: options.date_header,
         default_headers: default_headers(&options.default_headers)?,
         reasons: Reasons::new(options.reasons.clone()),
@@ -381,20 +393,4 @@ fn config(options: &Options, logs: Wiring, (sheet, admission, tracer): Seen<'_>)
         websockets: options.websockets.as_ref().map(WebSockets::read).transpose()?,
         rota: options.rota.as_ref().map(Rota::read),
     })
-}
-
-fn listen((descriptor, ours, secure): (RawFd, bool, bool), options: &Options) -> PyResult<Listener> {
-    let ownership = if ours { Ownership::Ours } else { Ownership::Shared };
-    let listener = Listener::new(ffi::duplicate(descriptor)?, ownership)
-        .map_err(|error| PyOSError::new_err(error.to_string()))?;
-    let listener = match (secure, &options.tls, options.redirect) {
-        (true, Some(tls), _) => listener.secured(tls.get().credentials()),
-        (true, None, _) => return Err(PyValueError::new_err("there is nothing to make handshakes with")),
-        (false, _, Some(port)) => listener.redirecting(port),
-        (false, _, None) => listener,
-    };
-    match options.recall {
-        Some(recall) => Ok(listener.lent_until(ffi::duplicate(recall)?)?),
-        None => Ok(listener),
-    }
 }

@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 use std::os::fd::RawFd;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use bridgehead_metrics::{Condition, Counter, End, Gauge};
+use bridgehead_metrics::{Condition, Counter, End, Gauge, Start};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::ffi;
+use crate::gate_tally::Showing;
 
 /// One worker's figures.
 #[pyclass(frozen, module = "bridgehead._native")]
@@ -34,13 +35,19 @@ impl Sheet {
     fn health(&self) -> BTreeMap<&'static str, u64> {
         let gauges = [
             ("loop_lag", Gauge::LoopLag),
-            ("longest_step", Gauge::LongestStep),
             ("blocked_for", Gauge::BlockedFor),
             ("gil_wait", Gauge::GilWait),
             ("gil_wait_longest", Gauge::GilWaitLongest),
         ];
         let gauges = gauges.into_iter().map(|(name, gauge)| (name, self.0.gauge(gauge)));
-        gauges.chain([("slow_steps", self.0.count(Counter::SlowSteps))]).collect()
+        let others =
+            [("longest_step", self.0.longest_step()), ("slow_steps", self.0.count(Counter::SlowSteps))];
+        gauges.chain(others).collect()
+    }
+
+    /// Shows the gates of this process that have a name, until what is given is closed.
+    fn show_gates(&self) -> ShownGates {
+        ShownGates(Showing::begin(self.0.clone()))
     }
 
     /// Its worker is there, and has not come up yet.
@@ -50,12 +57,29 @@ impl Sheet {
     }
 }
 
+/// That a sheet shows gates.
+#[pyclass(frozen, module = "bridgehead._native")]
+pub(crate) struct ShownGates(Showing);
+
+#[pymethods]
+impl ShownGates {
+    /// It shows nothing new.
+    fn close(&self) {
+        self.0.end();
+    }
+}
+
 /// Its worker serves from now on.
 pub(crate) fn serve(sheet: &bridgehead_metrics::Sheet) {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     sheet.set(Gauge::Process, std::process::id().into());
-    sheet.set(Gauge::StartedAt, u64::try_from(now.as_millis()).unwrap_or_default());
+    sheet.set(Gauge::StartedAt, milliseconds());
     sheet.set(Gauge::Condition, Condition::Serving as u64);
+}
+
+/// Since 1970.
+pub(crate) fn milliseconds() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or_default()
 }
 
 /// The figures of all workers of a server.
@@ -89,12 +113,15 @@ impl Sheets {
 
     /// The worker at this place is gone: what it counted is kept, and its place is blank.
     fn give_up(&self, place: usize) {
-        self.0.give_up(place);
+        self.0.give_up(place, milliseconds());
     }
 
-    /// A worker was started.
-    fn count_start(&self) {
-        self.0.count_start();
+    /// A worker was started: `initial`, `died`, `stopped`, `reload`, `unresponsive`, `recycled`, `replaced`, `added`.
+    fn count_start(&self, reason: &str) -> PyResult<()> {
+        let start = Start::ALL.into_iter().find(|start| start.name() == reason);
+        let start = start.ok_or_else(|| PyValueError::new_err(format!("no reason for a start: {reason}")))?;
+        self.0.count_start(start);
+        Ok(())
     }
 
     /// A worker has ended: `stopped`, `exited`, `killed`, `overdue`, `refused_to_start`.

@@ -1,7 +1,8 @@
 //! What keeps the loop's thread: Python code, a call of C's that holds the GIL or does not, a system call, another thread.
 //!
 //! Judged by what the system shows of that thread (`/proc/self/task`), before and after the GIL was asked for: who has the
-//! GIL and sees the thread in the same system call still knows that it waits there without it. Not when (`health.rs`).
+//! GIL and sees the thread in the same system call still knows that it waits there without it. Short calls that let go of the
+//! GIL, one behind the other, are told from Python code by how often the GIL is free. Not when (`health.rs`).
 //!
 //! Invariant: looking takes nothing from the thread that is looked at, and no more of the GIL than a tenth of a second. Waiting
 //! for a processor, which a busy machine has everybody do, is not taken for anything else.
@@ -11,6 +12,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bridgehead_metrics::{Cause, SystemCall};
+use pyo3::prelude::*;
+
+use crate::ffi::ThreadClock;
 
 /// Between the first look without the GIL and the last: four times what a thread waits for it before it asks again.
 const MOMENT: Duration = Duration::from_millis(20);
@@ -20,13 +24,29 @@ const LOCK_MOMENT: Duration = Duration::from_millis(80);
 const AGAIN: u64 = 2;
 /// A wait for the GIL that is longer was for somebody who does not let go of it: Python code does after 5 ms.
 const LONG: Duration = Duration::from_millis(50);
-/// What runs for so long after it was asked for the GIL does not let go of it. Python code would in microseconds; systems count
-/// by ticks of up to 10 ms.
-const UNMOVED: Duration = Duration::from_millis(25);
+/// What runs for so long while somebody asks for the GIL does not let go of it. Python code does 5 ms after that, and for as long
+/// as who asks has no processor to ask with.
+const UNMOVED: Duration = Duration::from_millis(30);
+/// What runs for no longer has let go as soon as it was asked to, or was just over.
+const OBEYS: Duration = Duration::from_millis(15);
+/// So often it does so that is called Python code, having run for so long in between, and is asked for so long at most: a call
+/// that was just over does once, and what gives back the memory of its result hardly ever.
+const PROOFS: usize = 4;
+const BETWEEN: Duration = Duration::from_millis(2);
+const LONGEST_PROOF: Duration = Duration::from_secs(1);
 /// What computes while somebody else has the GIL does without.
 const COMPUTES: Duration = Duration::from_millis(2);
 /// The GIL is held no longer for a look: on a machine that has no time for the thread it takes that long to see whether it runs.
 const LONGEST_HOLD: Duration = Duration::from_millis(100);
+/// Python code lets go of the GIL 5 ms after it was asked for: who has it sooner had it from somebody who lets go by itself.
+const SOON: Duration = Duration::from_millis(1);
+/// Who has it in that time did not have to be woken: it was free.
+const AT_ONCE: Duration = Duration::from_micros(50);
+/// How often it is asked for again, after such pauses, and how often it has to be free: calls that let go of it, one behind
+/// the other, leave it to others for most of the time, and code that looks for a file now and then does not.
+const ASKS: usize = 8;
+const MOSTLY: usize = 6;
+const PAUSE: Duration = Duration::from_millis(2);
 /// A thread that runs for a smaller part of the time waits.
 const RESTS: f64 = 0.25;
 
@@ -57,8 +77,19 @@ struct Sighting {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct GilWait {
     pub(crate) time: Duration,
-    /// How long the thread has run since it was asked for it, as far as is known.
+    /// How long the loop's thread has run meanwhile, as far as is known; and the same but for as long as who waited had no
+    /// processor.
+    pub(crate) ran: Duration,
     pub(crate) ran_on: Duration,
+}
+
+/// How it stood when the GIL was asked for.
+#[derive(Debug)]
+pub(crate) struct Asking {
+    since: Instant,
+    /// How long this thread has waited for a processor, and the loop's has run, if the system tells.
+    delayed: Option<Duration>,
+    ran: Option<Duration>,
 }
 
 /// What is known before the GIL is asked for.
@@ -67,6 +98,49 @@ pub(crate) struct Evidence {
     before: Sighting,
     after: Sighting,
     between: Duration,
+}
+
+impl Asking {
+    /// This thread is about to ask, and the clock is that of the loop's.
+    pub(crate) fn begin(clock: Option<&ThreadClock>) -> Self {
+        // In this order: a delay between the two is taken for a part of the wait, in which the loop's thread may run.
+        let delayed = delayed();
+        Self { since: Instant::now(), delayed, ran: clock.and_then(ThreadClock::read) }
+    }
+
+    /// It has the GIL.
+    pub(crate) fn had(&self, clock: Option<&ThreadClock>) -> GilWait {
+        let time = self.since.elapsed();
+        let ran = || Some(clock?.read()?.saturating_sub(self.ran?));
+        let delayed = || Some(delayed()?.saturating_sub(self.delayed?));
+        let ran = ran().unwrap_or_default();
+        GilWait { time, ran, ran_on: delayed().map_or(Duration::ZERO, |delayed| ran.saturating_sub(delayed)) }
+    }
+}
+
+impl GilWait {
+    /// The same, if it is known otherwise that the loop's thread has run on for at least so long: on a machine that is busy, who
+    /// waits for long has no processor for most of that.
+    pub(crate) fn or_ran_on(self, at_least: Duration) -> Self {
+        Self { ran_on: self.ran_on.max(at_least), ..self }
+    }
+
+    /// Whether the loop's thread ran on, and did not let go of the GIL.
+    pub(crate) fn was_in_vain(&self) -> bool {
+        self.ran_on >= UNMOVED
+    }
+
+    /// Whether the GIL is free for most of the time, as far as somebody sees who lets go of it and asks again.
+    pub(crate) fn is_mostly_none(&self, py: Python<'_>) -> bool {
+        let is_free = || {
+            let asked = py.detach(|| {
+                thread::sleep(PAUSE);
+                Instant::now()
+            });
+            asked.elapsed() < AT_ONCE
+        };
+        self.time < SOON && (0..ASKS).filter(|_| is_free()).count() >= MOSTLY
+    }
 }
 
 impl Suspect {
@@ -143,7 +217,7 @@ impl Evidence {
         match self.after.doing {
             Doing::Waits(_) if self.waits() && wait.time >= LONG => self.while_the_gil_is_gone(),
             Doing::Waits(call) if self.waits() => Cause::SystemCall(call),
-            _ if wait.ran_on >= UNMOVED => Cause::CallWithGil,
+            _ if wait.was_in_vain() => Cause::CallWithGil,
             _ => Cause::Unknown,
         }
     }
@@ -160,11 +234,16 @@ impl Evidence {
             _ if self.asks_for_the_gil() => Cause::OtherThread,
             (_, Doing::Waits(_)) if self.waits() && wait.time >= LONG => Cause::CallWithGil,
             (_, Doing::Waits(call)) if self.waits() => Cause::SystemCall(call),
-            _ if wait.ran_on >= UNMOVED => Cause::CallWithGil,
+            _ if wait.was_in_vain() => Cause::CallWithGil,
             (Doing::Unknown, _) if wait.time >= LONG => Cause::CallWithGil,
             (Doing::Runs, _) => Cause::Unknown,
             _ => Cause::Python,
         }
+    }
+
+    /// Whether it went on at each look.
+    pub(crate) fn runs(&self) -> bool {
+        [self.before, self.after].iter().all(|seen| seen.doing == Doing::Runs)
     }
 
     /// Whether it waits more than it runs.
@@ -184,6 +263,36 @@ impl Evidence {
         let waits = |seen: &Sighting| matches!(seen.doing, Doing::Waits(call) if is_lock(call));
         waits(&self.before) || waits(&self.after)
     }
+}
+
+/// For who has the GIL: whether the loop's thread, whose clock this is, goes on, and lets go of it again and again.
+pub(crate) fn obeys(py: Python<'_>, clock: &ThreadClock, is_over: impl Fn() -> bool + Sync) -> bool {
+    let (began, mut proofs, mut before) = (Instant::now(), 0, clock.read());
+    while proofs < PROOFS && began.elapsed() < LONGEST_PROOF {
+        let asking = py.detach(|| {
+            thread::sleep(PAUSE);
+            Asking::begin(Some(clock))
+        });
+        let (wait, now) = (asking.had(Some(clock)), clock.read());
+        if is_over() || wait.was_in_vain() {
+            return false;
+        }
+        let went_on = now.zip(before).is_some_and(|(now, before)| now.saturating_sub(before) >= BETWEEN);
+        // One that had no processor, or was asked late, has shown nothing.
+        if went_on && wait.ran < OBEYS {
+            proofs += 1;
+        }
+        if went_on {
+            before = now;
+        }
+    }
+    proofs >= PROOFS
+}
+
+/// How long this thread has waited for a processor.
+fn delayed() -> Option<Duration> {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    Some(Duration::from_nanos(text.split_whitespace().nth(1)?.parse().ok()?))
 }
 
 fn is_lock(call: SystemCall) -> bool {
@@ -208,9 +317,11 @@ fn rests(status: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    const PROMPT: GilWait = GilWait { time: Duration::from_millis(6), ran_on: Duration::ZERO };
-    const LATE: GilWait = GilWait { time: Duration::from_millis(400), ran_on: Duration::ZERO };
-    const RAN_ON: GilWait = GilWait { ran_on: Duration::from_millis(300), ..LATE };
+    const PROMPT: GilWait =
+        GilWait { time: Duration::from_millis(6), ran: Duration::ZERO, ran_on: Duration::ZERO };
+    const LATE: GilWait =
+        GilWait { time: Duration::from_millis(400), ran: Duration::ZERO, ran_on: Duration::ZERO };
+    const RAN_ON: GilWait = GilWait { ran: UNMOVED, ran_on: UNMOVED, ..LATE };
 
     fn at(doing: Doing, ran: u64, rests: u64) -> Sighting {
         Sighting { doing, ran: Some(Duration::from_millis(ran)), rests }

@@ -15,9 +15,10 @@ use crate::app::ToLoop;
 use crate::ffi;
 use crate::inbox::{Event, Inbox};
 use crate::own_runtime::OwnRuntime;
+use crate::presence::Presence;
 use crate::runtime::Runtime;
 use crate::runtime_handle::RuntimeHandle;
-use crate::standby::{Presence, Standby};
+use crate::standby::Standby;
 
 /// A network thread that serves.
 pub(crate) struct Threaded {

@@ -11,6 +11,9 @@ use bridgehead_tls::{
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+/// Who names the files of an identity.
+const OPTIONS: (&str, &str) = ("--ssl-certfile", "--ssl-keyfile");
+
 /// Of ALPN, the best first.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
@@ -58,8 +61,9 @@ impl Wanted {
     fn settings(self) -> PyResult<Settings> {
         let Self { identities, password, made, demand, authorities, revocations, versions, ciphers, http2 } =
             self;
-        let files =
-            |(certificates, key)| Source::Files(Files { certificates, key, password: password.clone() });
+        let files = |(certificates, key)| {
+            Source::Files(Files { certificates, key, password: password.clone(), options: OPTIONS })
+        };
         let mut identities: Vec<_> = identities.into_iter().map(files).collect();
         identities.extend(made.map(|(certificate, key)| Source::Made(SelfSigned { certificate, key })));
         let demand = match demand {
@@ -90,7 +94,7 @@ pub(crate) fn self_signed(py: Python<'_>, names: Vec<String>) -> PyResult<(Strin
     Ok((made.certificate, made.key))
 }
 
-fn start_error(py: Python<'_>, Problem { what, next }: Problem) -> PyErr {
+pub(crate) fn start_error(py: Python<'_>, Problem { what, next }: Problem) -> PyErr {
     let error = py.import("bridgehead.errors").and_then(|errors| errors.getattr("StartError"));
     error.and_then(|error| error.call1((what, next))).map_or_else(|error| error, PyErr::from_value)
 }

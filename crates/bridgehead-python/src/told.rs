@@ -29,7 +29,9 @@ pub(crate) struct Told {
 impl Http {
     /// Says by which route the request is answered, if somebody will want to read that.
     pub(crate) fn name_route(&self, py: Python<'_>) {
-        if let Some(told) = &self.known.told {
+        let Some(told) = &self.known.told else { return };
+        // Of a WebSocket its handshake is told, and nothing that comes after it.
+        if !self.lock(py).websocket.as_ref().is_some_and(|websocket| websocket.was_accepted()) {
             told.name_route(py, &self.bridge().callables.route);
         }
     }

@@ -4,7 +4,7 @@
 //!
 //! Invariant: every trailer that is due is written; a head that has not left announces it.
 
-use bridgehead_asgi::{Fate, Misuse, More, ResponseHead, Trailers};
+use bridgehead_asgi::{Fate, HeaderCount, Misuse, More, ResponseHead, Trailers};
 use bridgehead_net::AppHalf;
 use http::header::{HeaderMap, HeaderName};
 use pyo3::PyResult;
@@ -17,6 +17,8 @@ pub(crate) struct Trailing {
     stage: Trailers,
     announced: Vec<HeaderName>,
     fields: HeaderMap,
+    /// Of all messages together.
+    count: HeaderCount,
 }
 
 impl Trailing {
@@ -29,7 +31,7 @@ impl Trailing {
             head.forgo_trailers();
         }
         let stage = Trailers::Promised(fate);
-        Some(Box::new(Self { stage, announced: head.announced(), fields: HeaderMap::new() }))
+        Some(Box::new(Self { stage, announced: head.announced(), ..Self::default() }))
     }
 
     pub(crate) fn body_ended(&mut self) {
@@ -56,6 +58,8 @@ impl Trailing {
             // Of several values of one name only the first comes with it.
             name = next.or(name);
             let Some(name) = &name else { continue };
+            let spent = self.count.spend(name.as_str().as_bytes(), value.as_bytes());
+            spent.map_err(raise::misuse)?;
             let held = self.fields.len();
             let added = self.fields.try_append(name, value);
             added.map_err(|_| raise::misuse(Misuse::TooManyHeaders { held }))?;

@@ -2,20 +2,31 @@
 //! has something to do.
 //!
 //! A handler that does not wait is answered without the loop's own round of Python: it is started right here, in the
-//! loop's thread, with no task current, as it would be in a callback.
+//! loop's thread, with no task current, as it would be in a callback. Where one is current, this poll is of a turn that a
+//! handler makes of the loop itself, as nest_asyncio's do: the loop calls then, which such a turn has put that task aside for.
 //!
-//! Invariant: when anything is left for the loop (a callback, a new timer, a descriptor), this returns.
+//! Invariant: when anything is left for the loop (a callback, a new timer, a descriptor), this returns; and nothing is
+//! started or resumed here while a task is current.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyString};
 
 use crate::drain::Bridge;
 use crate::fused::{Fused, Patience};
 use crate::names;
+
+/// `bridgehead.private_names.LoopNames`: where asyncio's loop has what is asked of it here.
+#[derive(FromPyObject)]
+pub(crate) struct LoopNames {
+    ready: Py<PyString>,
+    scheduled: Py<PyString>,
+    debug: Py<PyString>,
+    stopping: Py<PyString>,
+    current_task: Py<PyAny>,
+}
 
 /// Given to the selector; see `selector.py`.
 #[pyclass(frozen, module = "bridgehead._native")]
@@ -26,14 +37,20 @@ pub(crate) struct Turner {
     event_loop: Py<PyAny>,
     /// The loop's callbacks: CPython's own deque.
     ready: Py<PyAny>,
+    names: LoopNames,
 }
 
 impl Turner {
     /// For a loop of asyncio's own.
-    pub(crate) fn new(py: Python<'_>, bridge: Py<Bridge>, fused: Arc<Fused>) -> PyResult<Self> {
+    pub(crate) fn new(
+        py: Python<'_>,
+        bridge: Py<Bridge>,
+        fused: Arc<Fused>,
+        names: LoopNames,
+    ) -> PyResult<Self> {
         let event_loop = bridge.get().event_loop(py);
-        let ready = event_loop.bind(py).getattr("_ready")?.unbind();
-        Ok(Self { bridge, fused: Mutex::new(Some(fused)), event_loop, ready })
+        let ready = event_loop.bind(py).getattr(&names.ready)?.unbind();
+        Ok(Self { bridge, fused: Mutex::new(Some(fused)), event_loop, ready, names })
     }
 
     /// The loop turns the network no more. Whoever ends it has to hold it as well: it must not go here, under the GIL.
@@ -47,13 +64,18 @@ impl Turner {
     }
 
     /// A flag of the loop's.
-    fn says(&self, py: Python<'_>, flag: &Bound<'_, PyString>) -> PyResult<bool> {
+    fn says(&self, py: Python<'_>, flag: &Py<PyString>) -> PyResult<bool> {
         self.event_loop.bind(py).getattr(flag)?.is_truthy()
+    }
+
+    /// Whether the loop is polled by a handler.
+    fn is_within_a_task(&self, py: Python<'_>) -> PyResult<bool> {
+        Ok(!self.names.current_task.bind(py).call1((&self.event_loop,))?.is_none())
     }
 
     /// The loop's heap of timers. Looked up for each poll: once most timers are cancelled ones, the loop takes another.
     fn timers<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        Ok(self.event_loop.bind(py).getattr(intern!(py, "_scheduled"))?.cast_into()?)
+        Ok(self.event_loop.bind(py).getattr(&self.names.scheduled)?.cast_into()?)
     }
 }
 
@@ -68,23 +90,26 @@ impl Turner {
         let (ready, timers) = (self.ready.bind(py), self.timers(py)?);
         let before = timers.len();
         let until = Until::new(seconds);
+        let mut patience = until.patience();
         loop {
-            bridge.get().push_out();
-            let patience = until.patience();
+            bridge.get().push_out(py);
             let due = py.detach(|| fused.turn(patience));
             let mut stops = false;
             if due.events {
-                if self.says(py, intern!(py, "_debug"))? {
-                    // The loop measures its callbacks, and tells of slow ones: let it be one.
+                if self.says(py, &self.names.debug)? || self.is_within_a_task(py)? {
+                    // The loop measures its callbacks, and tells of slow ones: let it be one. Or see above.
                     ready_soon(bridge)?;
                 } else {
                     Bridge::drain(bridge)?;
-                    stops = self.says(py, intern!(py, "_stopping"))?;
+                    stops = self.says(py, &self.names.stopping)?;
                 }
             }
+            // Either its callbacks come now, or it has none that a request could hold up.
+            bridge.get().next_turn();
             let loop_has_work = stops || ready.len()? > 0 || timers.len() != before;
+            patience = until.patience();
             if due.descriptors || patience == Patience::None || loop_has_work {
-                bridge.get().push_out();
+                bridge.get().push_out(py);
                 return Ok(due.descriptors);
             }
         }

@@ -6,7 +6,7 @@
 //! Invariant: resolved from the drain its callbacks run at once, each in its own context; from anywhere else, where a
 //! task may be current, by `call_soon`.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::cell::RefMut;
 
 use pyo3::exceptions::asyncio::{CancelledError, InvalidStateError};
 use pyo3::prelude::*;
@@ -16,13 +16,14 @@ use crate::ffi::Entered;
 use crate::names;
 use crate::parked::Parked;
 use crate::resume::Wakeup;
+use crate::under_gil::UnderGil;
 
-/// The future.
-#[pyclass(module = "bridgehead._native", weakref)]
+/// The future. A class that Python may derive from, as asyncio's own: CPython's tests of futures come with one that holds
+/// a result.
+#[pyclass(module = "bridgehead._native", weakref, subclass)]
 pub(crate) struct Wait {
     event_loop: Py<PyAny>,
-    // Only the loop's thread comes here; pyo3 wants classes to be shareable.
-    inner: Mutex<Inner>,
+    inner: UnderGil<Inner>,
     /// asyncio's protocol: true while it is being yielded to a task.
     #[pyo3(get, set, name = "_asyncio_future_blocking")]
     blocking: bool,
@@ -48,17 +49,16 @@ enum Callback {
 
 impl Wait {
     pub(crate) fn new(py: Python<'_>, event_loop: Py<PyAny>) -> PyResult<Py<Self>> {
-        let inner = Inner { state: State::Pending, callbacks: Vec::new() };
-        Py::new(py, Self { event_loop, inner: Mutex::new(inner), blocking: true })
+        Py::new(py, Self { blocking: true, ..Self::of(event_loop) })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock<'a, 'py: 'a>(&'a self, py: Python<'py>) -> RefMut<'a, Inner> {
+        self.inner.lock(py)
     }
 
     /// Moves on from `Pending`; gives whoever is to be called.
-    fn finish(&self, state: State) -> Option<Vec<Callback>> {
-        let mut inner = self.lock();
+    fn finish(&self, py: Python<'_>, state: State) -> Option<Vec<Callback>> {
+        let mut inner = self.lock(py);
         if !matches!(inner.state, State::Pending) {
             return None;
         }
@@ -72,13 +72,13 @@ impl Wait {
     }
 
     /// Has a coroutine go on when this is resolved; it is not yet.
-    pub(crate) fn call_back(&self, parked: Py<Parked>) {
-        self.lock().callbacks.push(Callback::Drive(parked));
+    pub(crate) fn call_back(&self, py: Python<'_>, parked: Py<Parked>) {
+        self.lock(py).callbacks.push(Callback::Drive(parked));
     }
 
     /// Resolves from the drain, where no task is current: whoever waits goes on right here.
     pub(crate) fn resolve_now(slf: &Bound<'_, Self>) {
-        let Some(callbacks) = slf.borrow().finish(State::Resolved) else { return };
+        let Some(callbacks) = slf.borrow().finish(slf.py(), State::Resolved) else { return };
         for callback in callbacks {
             if let Err(error) = callback.call_now(slf) {
                 names::report(slf.py(), &slf.borrow().event_loop, error);
@@ -88,7 +88,7 @@ impl Wait {
 
     /// Resolves from within a task: whoever waits goes on in the loop's next turn.
     pub(crate) fn resolve_soon(slf: &Bound<'_, Self>) -> PyResult<()> {
-        let callbacks = slf.borrow().finish(State::Resolved);
+        let callbacks = slf.borrow().finish(slf.py(), State::Resolved);
         Self::schedule(slf, callbacks)
     }
 
@@ -144,6 +144,18 @@ fn cancelled(py: Python<'_>, message: Option<&Py<PyAny>>) -> PyErr {
 
 #[pymethods]
 impl Wait {
+    /// One that nobody has been given yet.
+    #[new]
+    fn of(event_loop: Py<PyAny>) -> Self {
+        let inner = Inner { state: State::Pending, callbacks: Vec::new() };
+        Self { event_loop, inner: UnderGil::new(inner), blocking: false }
+    }
+
+    /// Resolves it from Python's code, where a task may be current.
+    fn resolve(slf: &Bound<'_, Self>) -> PyResult<()> {
+        Self::resolve_soon(slf)
+    }
+
     fn get_loop(&self, py: Python<'_>) -> Py<PyAny> {
         self.event_loop.clone_ref(py)
     }
@@ -153,16 +165,16 @@ impl Wait {
         self.event_loop.clone_ref(py)
     }
 
-    pub(crate) fn done(&self) -> bool {
-        !matches!(self.lock().state, State::Pending)
+    pub(crate) fn done(&self, py: Python<'_>) -> bool {
+        !matches!(self.lock(py).state, State::Pending)
     }
 
-    fn cancelled(&self) -> bool {
-        matches!(self.lock().state, State::Cancelled(_))
+    fn cancelled(&self, py: Python<'_>) -> bool {
+        matches!(self.lock(py).state, State::Cancelled(_))
     }
 
     pub(crate) fn result(&self, py: Python<'_>) -> PyResult<()> {
-        match &self.lock().state {
+        match &self.lock(py).state {
             State::Resolved => Ok(()),
             State::Pending => Err(InvalidStateError::new_err("Result is not set.")),
             State::Cancelled(message) => Err(cancelled(py, message.as_ref())),
@@ -172,7 +184,7 @@ impl Wait {
     /// For `asyncio.gather`, as the next one.
     #[getter]
     fn _cancel_message(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        match &self.lock().state {
+        match &self.lock(py).state {
             State::Cancelled(Some(message)) => Some(message.clone_ref(py)),
             _ => None,
         }
@@ -199,7 +211,7 @@ impl Wait {
         };
         let callback = Callback::Plain { call: callback, context };
         let this = slf.borrow();
-        let mut inner = this.lock();
+        let mut inner = this.lock(py);
         if matches!(inner.state, State::Pending) {
             inner.callbacks.push(callback);
             return Ok(());
@@ -212,14 +224,14 @@ impl Wait {
     fn remove_done_callback(&self, py: Python<'_>, callback: &Bound<'_, PyAny>) -> PyResult<usize> {
         // Compared outside the lock: equality may run Python, and may raise.
         let calls: Vec<_> =
-            self.lock().callbacks.iter().filter_map(|one| Some(one.named()?.clone_ref(py))).collect();
+            self.lock(py).callbacks.iter().filter_map(|one| Some(one.named()?.clone_ref(py))).collect();
         let mut equal = Vec::new();
         for call in calls {
             if call.bind(py).eq(callback)? {
                 equal.push(call);
             }
         }
-        let mut inner = self.lock();
+        let mut inner = self.lock(py);
         let removed: Vec<_> = inner
             .callbacks
             .extract_if(.., |one| one.named().is_some_and(|named| equal.iter().any(|call| call.is(named))))
@@ -230,7 +242,7 @@ impl Wait {
 
     #[pyo3(signature = (msg = None))]
     fn cancel(slf: &Bound<'_, Self>, msg: Option<Py<PyAny>>) -> PyResult<bool> {
-        let callbacks = slf.borrow().finish(State::Cancelled(msg));
+        let callbacks = slf.borrow().finish(slf.py(), State::Cancelled(msg));
         let cancelled = callbacks.is_some();
         Self::schedule(slf, callbacks)?;
         Ok(cancelled)
@@ -246,7 +258,7 @@ impl Wait {
 
     /// Yields itself until it is done, as asyncio's own future does.
     fn __next__<'py>(slf: Bound<'py, Self>) -> PyResult<Option<Bound<'py, Self>>> {
-        if slf.borrow().done() {
+        if slf.borrow().done(slf.py()) {
             slf.borrow().result(slf.py())?;
             return Ok(None);
         }
@@ -256,8 +268,8 @@ impl Wait {
 
     fn __traverse__(&self, visit: pyo3::PyVisit<'_>) -> Result<(), pyo3::PyTraverseError> {
         visit.call(&self.event_loop)?;
-        // A lock that is held is held by this thread, further down; what it guards is in use.
-        if let Ok(inner) = self.inner.try_lock() {
+        // What is being changed is in use.
+        if let Some(inner) = self.inner.visited(&visit) {
             for callback in &inner.callbacks {
                 match callback {
                     Callback::Plain { call, context } => {
@@ -271,9 +283,9 @@ impl Wait {
         Ok(())
     }
 
-    fn __clear__(&self) {
+    fn __clear__(&self, py: Python<'_>) {
         // Taken first: dropping runs Python, which must not find the lock held.
-        let callbacks = std::mem::take(&mut self.lock().callbacks);
+        let callbacks = std::mem::take(&mut self.lock(py).callbacks);
         drop(callbacks);
     }
 }

@@ -45,13 +45,18 @@ struct Waiting {
     // A set: a parent that is busy for long costs no more than the files there are.
     changed: BTreeSet<PathBuf>,
     polling: Option<String>,
+    begun: bool,
 }
+
+/// What has changed, whether something has that will be told of later, and why changes have to be looked for.
+type Taken = (Vec<OsString>, bool, Option<String>);
 
 impl News {
     fn add(&self, report: Report) {
         {
             let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
             match report {
+                Report::Begun => waiting.begun = true,
                 Report::Changed(paths) => waiting.changed.extend(paths),
                 Report::Polling(why) => waiting.polling = Some(why),
             }
@@ -86,12 +91,12 @@ impl Watcher {
         self.news.wake.number()
     }
 
-    /// What has changed since it was last taken, and why changes have to be looked for, if that is new.
-    fn take(&self) -> (Vec<OsString>, Option<String>) {
+    /// What has changed since it was last taken, whether changes have begun, why they have to be looked for, if that is new.
+    fn take(&self) -> Taken {
         self.news.wake.clear();
         let mut waiting = self.news.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        let Waiting { changed, polling } = std::mem::take(&mut *waiting);
-        (changed.into_iter().map(PathBuf::into_os_string).collect(), polling)
+        let Waiting { changed, polling, begun } = std::mem::take(&mut *waiting);
+        (changed.into_iter().map(PathBuf::into_os_string).collect(), begun, polling)
     }
 
     /// Ends the watching.

@@ -5,15 +5,16 @@
 //!
 //! Invariant: the state is locked only where no Python can run.
 
-use std::sync::MutexGuard;
+use std::cell::RefMut;
 
 use bridgehead_asgi::{Closing, More, ResponseHead, WebSocket, WebSocketMessage};
 use bridgehead_net::Room;
 use bytes::Bytes;
 use pyo3::prelude::*;
 
-use crate::http::{Http, Outcome};
+use crate::http::Http;
 use crate::http_state::State;
+use crate::outcome::Outcome;
 use crate::raise;
 use crate::wait::Wait;
 use crate::websocket_message::{self, Sent};
@@ -27,7 +28,7 @@ const INTERNAL_ERROR: i64 = 1011;
 
 impl Http {
     /// One attempt of a `receive()`.
-    pub(crate) fn hear_now(&self, py: Python<'_>, mut state: MutexGuard<'_, State>) -> PyResult<Outcome> {
+    pub(crate) fn hear_now(&self, py: Python<'_>, mut state: RefMut<'_, State>) -> PyResult<Outcome> {
         let State { websocket: Some(websocket), half, .. } = &mut *state else {
             return Err(raise::disconnected());
         };
@@ -51,14 +52,18 @@ impl Http {
         let (py, this) = (slf.py(), slf.get());
         let room = match websocket_message::read(message, &this.bridge().lender)? {
             Sent::Message(message) => {
-                let room = this.with_websocket(|websocket, _| websocket.send(message))?;
+                let room = this.with_websocket(py, |websocket, _| websocket.send(message))?;
                 if room == Room::Free && Self::keep_back(slf)? {
-                    this.keep_for_standby();
+                    this.keep_for_standby(py);
                 }
                 room
             }
             Sent::Accept(acceptance) => {
-                this.with_websocket(|websocket, state| websocket.accept(acceptance, state.half.as_ref()))?;
+                // Its span, and what it is among the slowest, is its handshake, which is over now.
+                this.name_route(py);
+                this.with_websocket(py, |websocket, state| {
+                    websocket.accept(acceptance, state.half.as_ref())
+                })?;
                 // Whoever waits in another task to hear of the client hears of it elsewhere from now on.
                 this.wake_waits(py)?;
                 Room::Free
@@ -68,14 +73,16 @@ impl Http {
                 Room::Free
             }
             Sent::DenialStart(head) => {
-                this.deny(head)?;
+                this.deny(py, head)?;
                 Room::Free
             }
             Sent::DenialBody(body, more) => {
-                this.with_websocket(|websocket, _| websocket.judge(WebSocketMessage::DenialBody).map(drop))?;
+                this.with_websocket(py, |websocket, _| {
+                    websocket.judge(WebSocketMessage::DenialBody).map(drop)
+                })?;
                 let room = Self::pass_body(slf, body, more)?;
                 if more == More::Ends {
-                    this.with_websocket(|websocket, _| {
+                    this.with_websocket(py, |websocket, _| {
                         websocket.stage = WebSocket::Denied;
                         Ok(())
                     })?;
@@ -92,17 +99,18 @@ impl Http {
 
     fn with_websocket<T>(
         &self,
+        py: Python<'_>,
         work: impl FnOnce(&mut WebSocketState, &mut State) -> PyResult<T>,
     ) -> PyResult<T> {
-        let mut state = self.lock();
+        let mut state = self.lock(py);
         let Some(mut websocket) = state.websocket.take() else { return Err(raise::disconnected()) };
         let done = work(&mut websocket, &mut state);
         state.websocket = Some(websocket);
         done
     }
 
-    fn deny(&self, head: ResponseHead) -> PyResult<()> {
-        self.with_websocket(|websocket, state| {
+    fn deny(&self, py: Python<'_>, head: ResponseHead) -> PyResult<()> {
+        self.with_websocket(py, |websocket, state| {
             let next = websocket.judge(WebSocketMessage::DenialStart)?;
             state.start(head)?;
             websocket.stage = next;
@@ -111,7 +119,8 @@ impl Http {
     }
 
     fn close(&self, py: Python<'_>, closing: Closing) -> PyResult<()> {
-        self.with_websocket(|websocket, state| {
+        self.name_route(py);
+        self.with_websocket(py, |websocket, state| {
             let next = websocket.judge(WebSocketMessage::Close)?;
             if websocket.stage == WebSocket::Connecting {
                 refuse(state)?;
@@ -126,7 +135,7 @@ impl Http {
 
     /// Whoever waits in another task looks again, in the loop's next turn.
     fn wake_waits(&self, py: Python<'_>) -> PyResult<()> {
-        let waits = self.take_waits();
+        let waits = self.take_waits(py);
         waits.iter().try_for_each(|wait| Wait::resolve_soon(wait.bind(py)))
     }
 }

@@ -37,21 +37,22 @@ pub(crate) fn take<'py>(
     if let Ok(wait) = value.cast_exact::<Wait>() {
         return take_wait(parked, wait);
     }
-    let plain = parked.get().driver.get().is_plain_future(&value);
+    let driver = parked.get().driver.get();
+    let plain = driver.is_plain_future(&value);
     if !can_be_waited_for(parked, task, &value, plain)? {
         return Ok(Yielded::Odd(value));
     }
-    value.setattr(intern!(py, "_asyncio_future_blocking"), false)?;
+    value.setattr(driver.blocking(py), false)?;
     // Asyncio's task asks nobody whether he is done. Of its own futures the answer is known to be nothing else.
     if plain && value.call_method0(intern!(py, "done"))?.is_truthy()? {
         return Ok(Yielded::Done(value.call_method0(intern!(py, "result")).map(drop)));
     }
     let this = parked.get();
     let wakeup = Wakeup::of(parked)?;
-    this.set(Stage::Waits(value.clone().unbind()));
+    this.set(py, Stage::Waits(value.clone().unbind()));
     if let Err(error) = ffi::call_in(&value, intern!(py, "add_done_callback"), &wakeup, this.context.bind(py))
     {
-        this.set(Stage::Stepping);
+        this.set(py, Stage::Stepping);
         return Err(error);
     }
     this.pass_on(&value);
@@ -64,11 +65,11 @@ fn take_wait<'py>(parked: &Bound<'py, Parked>, wait: &Bound<'py, Wait>) -> PyRes
     if !wait.borrow_mut().be_awaited(this.driver.get().event_loop(py)) {
         return Ok(Yielded::Odd(wait.as_any().clone()));
     }
-    if wait.borrow().done() {
+    if wait.borrow().done(wait.py()) {
         return Ok(Yielded::Done(wait.borrow().result(py)));
     }
-    this.set(Stage::Waits(wait.as_any().clone().unbind()));
-    wait.borrow().call_back(parked.clone().unbind());
+    this.set(py, Stage::Waits(wait.as_any().clone().unbind()));
+    wait.borrow().call_back(wait.py(), parked.clone().unbind());
     this.pass_on(wait.as_any());
     Ok(Yielded::Taken)
 }
@@ -89,13 +90,13 @@ fn can_be_waited_for<'py>(
     if is_task {
         return Ok(false);
     }
-    match value.getattr_opt(intern!(py, "_asyncio_future_blocking"))? {
+    match value.getattr_opt(driver.blocking(py))? {
         Some(blocking) if blocking.is_truthy()? => {}
         _ => return Ok(false),
     }
     let event_loop = match value.getattr_opt(intern!(py, "get_loop"))? {
         Some(get_loop) => get_loop.call0()?,
-        None => value.getattr(intern!(py, "_loop"))?,
+        None => value.getattr(driver.loop_of_future(py))?,
     };
     Ok(event_loop.is(driver.event_loop(py)))
 }

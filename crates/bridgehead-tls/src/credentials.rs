@@ -90,6 +90,7 @@ impl Set {
         let mut served = Vec::with_capacity(settings.identities.len());
         for source in &settings.identities {
             let identity = source.read(&provider)?;
+            settings.policy.serves(&identity, &provider.cipher_suites)?;
             let mut config = base.clone().with_cert_resolver(only(&identity.certified));
             config.alpn_protocols.clone_from(&settings.protocols);
             config.ticketer = Arc::clone(&tickets);
@@ -104,20 +105,28 @@ impl Set {
         Ok(Self(served))
     }
 
-    /// Who answers this client: the first that has the name and a key of a kind that the client knows, or else the first.
+    /// Who answers this client: the first that has the name and that its handshake can be made with, or else the first.
     #[must_use]
     pub fn choose(&self, hello: &ClientHello<'_>) -> &Served {
         let named = |served: &&Served| hello.server_name().is_some_and(|name| served.identity.is_for(name));
-        let signs = |served: &&Served| {
-            served.identity.certified.key.choose_scheme(hello.signature_schemes()).is_some()
-        };
+        let serves = |served: &&Served| served.serves(hello);
         let all = &self.0;
-        let fits = all.iter().filter(named).find(signs).or_else(|| all.iter().find(named));
-        fits.or_else(|| all.iter().find(signs)).unwrap_or(&all[0])
+        let fits = all.iter().filter(named).find(serves).or_else(|| all.iter().find(named));
+        fits.or_else(|| all.iter().find(serves)).unwrap_or(&all[0])
     }
 }
 
 impl Served {
+    /// Whether the client knows a signature of this key's, and a cipher that goes with it: those of TLS 1.2 are for one
+    /// kind of key each.
+    fn serves(&self, hello: &ClientHello<'_>) -> bool {
+        let key = &self.identity.certified.key;
+        let ours = self.config.crypto_provider().cipher_suites.iter();
+        let mut both = ours.filter(|suite| hello.cipher_suites().contains(&suite.suite()));
+        key.choose_scheme(hello.signature_schemes()).is_some()
+            && both.any(|suite| suite.usable_for_signature_algorithm(key.algorithm()))
+    }
+
     /// What to go on with.
     #[must_use]
     pub fn config(&self) -> Arc<ServerConfig> {

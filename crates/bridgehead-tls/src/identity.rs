@@ -36,12 +36,16 @@ pub struct Files {
     pub key: Option<PathBuf>,
     /// What the key is encrypted with.
     pub password: Option<String>,
+    /// What names the two.
+    pub options: (&'static str, &'static str),
 }
 
 /// Read, and found to fit together.
 #[derive(Debug)]
 pub(crate) struct Identity {
     pub(crate) certified: Arc<CertifiedKey>,
+    /// What operators know it by.
+    pub(crate) name: String,
     /// The server's certificate, as the `tls` extension has it.
     pub(crate) pem: Arc<str>,
 }
@@ -63,14 +67,14 @@ impl Source {
 }
 
 impl Files {
-    fn read(&self, provider: &CryptoProvider) -> Result<Identity, Problem> {
-        let certificates = read(&self.certificates, "--ssl-certfile")?;
+    pub(crate) fn read(&self, provider: &CryptoProvider) -> Result<Identity, Problem> {
+        let certificates = read(&self.certificates, self.options.0)?;
         let name = self.certificates.display().to_string();
         let password = self.password.as_deref();
         match &self.key {
             None => identity(&certificates, &certificates, password, &name, &name, provider),
             Some(path) => {
-                let key = read(path, "--ssl-keyfile")?;
+                let key = read(path, self.options.1)?;
                 identity(&certificates, &key, password, &name, &path.display().to_string(), provider)
             }
         }
@@ -87,6 +91,12 @@ fn identity(
 ) -> Result<Identity, Problem> {
     let chain = certificates_of(certificates, name)?;
     let key = key::private_key(key, password, key_name, name == key_name)?;
+    if key::is_rsa_pss(&key) {
+        return Err(Problem::new(
+            format!("the key in {key_name} is for RSA-PSS alone, which is not taken"),
+            "use a plain RSA key (`openssl genrsa`), which signs by RSA-PSS as well, ECDSA or Ed25519",
+        ));
+    }
     let key = provider.key_provider.load_private_key(key).map_err(|error| {
         Problem::new(
             format!("the key in {key_name} cannot be used: {error}"),
@@ -95,7 +105,11 @@ fn identity(
     })?;
     fits(&chain, &key, name, key_name)?;
     let pem = pem::encode(&pem::Pem::new(CERTIFICATE, chain[0].as_ref().to_vec()));
-    Ok(Identity { certified: Arc::new(CertifiedKey::new(chain, key)), pem: pem.replace("\r\n", "\n").into() })
+    Ok(Identity {
+        certified: Arc::new(CertifiedKey::new(chain, key)),
+        name: name.to_owned(),
+        pem: pem.replace("\r\n", "\n").into(),
+    })
 }
 
 /// The certificates of a file, in their order.

@@ -3,12 +3,15 @@
 //! Not whether it belongs to a certificate (`identity`).
 
 use pem::Pem;
-use pkcs8::EncryptedPrivateKeyInfo;
+use pkcs8::{EncryptedPrivateKeyInfo, Error, ObjectIdentifier, PrivateKeyInfo, pkcs5};
 use rustls::pki_types::PrivateKeyDer;
 
 use crate::identity::sections;
 use crate::legacy_key;
 use crate::problem::Problem;
+
+/// What the keys are for that sign by RSA-PSS alone, whose certificates rustls does not show.
+const RSA_PSS: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.10");
 
 const PASSWORD: &str = "give it with --ssl-keyfile-password, or BRIDGEHEAD_SSL_KEYFILE_PASSWORD";
 
@@ -40,6 +43,11 @@ pub(crate) fn private_key(
     }
 }
 
+pub(crate) fn is_rsa_pss(key: &PrivateKeyDer<'_>) -> bool {
+    let PrivateKeyDer::Pkcs8(key) = key else { return false };
+    PrivateKeyInfo::try_from(key.secret_pkcs8_der()).is_ok_and(|info| info.algorithm.oid == RSA_PSS)
+}
+
 fn plain(section: Pem, password: Option<&str>, name: &str) -> Result<Vec<u8>, Problem> {
     let Some(how) = section.headers().get("DEK-Info").map(str::to_owned) else {
         return Ok(section.into_contents());
@@ -54,14 +62,24 @@ fn wanted<'a>(password: Option<&'a str>, name: &str) -> Result<&'a str, Problem>
 }
 
 fn decrypt(section: &Pem, password: &str, name: &str) -> Result<PrivateKeyDer<'static>, Problem> {
-    let key = EncryptedPrivateKeyInfo::try_from(section.contents());
-    let key = key.map_err(|error| {
+    let unknown = || {
         Problem::new(
-            format!("the key in {name} is encrypted in a way that is not known: {error}"),
+            format!(
+                "the key in {name} is encrypted in a way that is not known; PBES2 with PBKDF2 or scrypt, and AES or \
+                 3DES in CBC mode, was due"
+            ),
             "`openssl pkey -in FILE -aes256 -out FILE.pem` encrypts it as PKCS#8 does today",
         )
+    };
+    let key = EncryptedPrivateKeyInfo::try_from(section.contents()).map_err(|_| unknown())?;
+    let document = key.decrypt(password).map_err(|error| match error {
+        Error::EncryptedPrivateKey(
+            pkcs5::Error::UnsupportedAlgorithm { .. }
+            | pkcs5::Error::AlgorithmParametersInvalid { .. }
+            | pkcs5::Error::NoPbes1CryptSupport,
+        ) => unknown(),
+        _ => refused(name),
     })?;
-    let document = key.decrypt(password).map_err(|_| refused(name))?;
     Ok(PrivateKeyDer::Pkcs8(document.as_bytes().to_vec().into()))
 }
 

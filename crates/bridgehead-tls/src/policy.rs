@@ -3,8 +3,9 @@
 //! Not a judge of what is safe: rustls has nothing else.
 
 use rustls::crypto::aws_lc_rs::ALL_CIPHER_SUITES;
-use rustls::{CipherSuite, SupportedCipherSuite, SupportedProtocolVersion, version};
+use rustls::{CipherSuite, SignatureAlgorithm, SupportedCipherSuite, SupportedProtocolVersion, version};
 
+use crate::identity::Identity;
 use crate::problem::Problem;
 
 /// Of the protocol.
@@ -39,7 +40,12 @@ const NAMES: [(&str, CipherSuite); 9] = [
 ];
 
 /// Words for ciphers of which there is none without them. `TLSv1` is uvicorn's default, and means all.
-const ALL: [&str; 8] = ["DEFAULT", "ALL", "HIGH", "SECURE", "TLSv1", "TLSv1.2", "ECDHE", "EECDH"];
+/// `ECDH` is whatever agrees on keys by it, and rustls has what does so by new ones each time.
+const ALL: [&str; 11] =
+    ["DEFAULT", "ALL", "HIGH", "SECURE", "TLSv1", "TLSv1.2", "ECDH", "ECDHE", "EECDH", "kECDHE", "kEECDH"];
+
+/// What OpenSSL is told beside ciphers, and holds for all that rustls has: the order is by strength already.
+const COMMANDS: [&str; 4] = ["@STRENGTH", "@SECLEVEL=0", "@SECLEVEL=1", "@SECLEVEL=2"];
 
 impl Policy {
     pub(crate) fn versions(&self) -> Vec<&'static SupportedProtocolVersion> {
@@ -55,17 +61,22 @@ impl Policy {
     /// In the operator's order.
     pub(crate) fn suites(&self) -> Result<Vec<SupportedCipherSuite>, Problem> {
         let Some(words) = &self.ciphers else { return Ok(ALL_CIPHER_SUITES.to_vec()) };
-        let mut chosen: Vec<CipherSuite> = Vec::new();
-        for word in words.split([':', ',', ' ']).filter(|word| !word.is_empty()) {
+        let (mut chosen, mut never): (Vec<CipherSuite>, Vec<CipherSuite>) = Default::default();
+        for word in split(words) {
             match named(word)? {
                 Named::These(found) => {
                     for each in found {
-                        if !chosen.contains(&each) {
+                        if !chosen.contains(&each) && !never.contains(&each) {
                             chosen.push(each);
                         }
                     }
                 }
                 Named::NotThese(out) => chosen.retain(|each| !out.contains(each)),
+                Named::NeverThese(out) => {
+                    chosen.retain(|each| !out.contains(each));
+                    never.extend(out);
+                }
+                Named::TheseLast(last) => chosen.sort_by_key(|each| last.contains(each)),
             }
         }
         if !chosen.iter().any(|suite| is_tls13(*suite)) {
@@ -86,35 +97,78 @@ impl Policy {
             None => Ok(suites),
         }
     }
+
+    /// Whether a handshake of TLS 1.2, where it is spoken, can come of this identity with these ciphers.
+    pub(crate) fn serves(&self, identity: &Identity, suites: &[SupportedCipherSuite]) -> Result<(), Problem> {
+        let kind = identity.certified.key.algorithm();
+        let signed = |suite: &SupportedCipherSuite| {
+            !is_tls13(suite.suite()) && suite.usable_for_signature_algorithm(kind)
+        };
+        if !self.versions.contains(&Version::Tls12) || suites.iter().any(signed) {
+            return Ok(());
+        }
+        let (words, name) = (self.ciphers.as_deref().unwrap_or_default(), &identity.name);
+        let due = if kind == SignatureAlgorithm::RSA { "aRSA" } else { "aECDSA" };
+        Err(Problem::new(
+            format!("--ssl-ciphers {words:?} leaves no cipher of TLS 1.2 for the certificate in {name}"),
+            format!(
+                "add some that go with its key ({due}), leave the certificate out, or set --ssl-min-version 1.3"
+            ),
+        ))
+    }
 }
 
+/// What a word comes to.
 enum Named {
     These(Vec<CipherSuite>),
+    /// Until they are named again.
     NotThese(Vec<CipherSuite>),
+    NeverThese(Vec<CipherSuite>),
+    /// Those of them that there are.
+    TheseLast(Vec<CipherSuite>),
+}
+
+/// The words, with a command as one of its own, which may stand right behind another.
+fn split(words: &str) -> impl Iterator<Item = &str> {
+    let words = words.split([':', ',', ';', ' ']);
+    let apart = words.flat_map(|word| {
+        let (before, command) = word.split_at(word.find('@').unwrap_or(word.len()));
+        [before, command]
+    });
+    apart.filter(|word| !word.is_empty())
 }
 
 fn named(word: &str) -> Result<Named, Problem> {
-    let (out, name) = match word.strip_prefix(['!', '-']) {
-        Some(name) => (true, name),
-        None => (false, word.strip_prefix('+').unwrap_or(word)),
-    };
+    if word.starts_with('@') {
+        return if COMMANDS.contains(&word) { Ok(Named::These(Vec::new())) } else { Err(no_command(word)) };
+    }
+    let (sign, name) = word.split_at(usize::from(word.starts_with(['!', '-', '+'])));
     let found: Vec<CipherSuite> = NAMES
         .iter()
         .filter(|(known, suite)| is_meant(name, known, *suite))
         .map(|(_, suite)| *suite)
         .collect();
-    // What we do not have, nobody needs to leave out; a strength is an order that we do not follow.
-    if out {
-        return Ok(Named::NotThese(found));
+    // What we do not have, nobody needs to leave out, or to put in its place.
+    match sign {
+        "!" => Ok(Named::NeverThese(found)),
+        "-" => Ok(Named::NotThese(found)),
+        "+" => Ok(Named::TheseLast(found)),
+        _ if found.is_empty() => {
+            let known: Vec<_> = NAMES.iter().map(|(name, _)| *name).collect();
+            Err(Problem::new(
+                format!("--ssl-ciphers names {word:?}, which rustls does not have"),
+                format!("name some of {}; or leave the option out", known.join(", ")),
+            ))
+        }
+        _ => Ok(Named::These(found)),
     }
-    if found.is_empty() && !name.starts_with('@') {
-        let known: Vec<_> = NAMES.iter().map(|(name, _)| *name).collect();
-        return Err(Problem::new(
-            format!("--ssl-ciphers names {word:?}, which rustls does not have"),
-            format!("name some of {}; or leave the option out", known.join(", ")),
-        ));
-    }
-    Ok(Named::These(found))
+}
+
+fn no_command(word: &str) -> Problem {
+    Problem::new(
+        format!("--ssl-ciphers says {word:?}, which rustls cannot be told"),
+        format!("leave it out, or say one of {}, which hold already", COMMANDS.join(", ")),
+    )
 }
 
 /// One cipher by its whole name; those of TLS 1.2 by properties with `+` between them.
@@ -127,13 +181,12 @@ fn is_meant(name: &str, known: &str, suite: CipherSuite) -> bool {
         "CHACHA20" => known.contains("CHACHA20"),
         "AES128" => known.contains("AES128"),
         "AES256" => known.contains("AES256"),
-        "aRSA" | "RSA" => known.contains("-RSA-"),
+        "aRSA" => known.contains("-RSA-"),
         "aECDSA" | "ECDSA" => known.contains("ECDSA"),
-        "kECDHE" | "kEECDH" => true,
         word => ALL.contains(&word),
     };
-    // Alone, RSA is a key exchange that rustls does not have.
-    name != "RSA" && !is_tls13(suite) && name.split('+').all(has)
+    // RSA by itself is a key exchange that rustls does not have.
+    !is_tls13(suite) && name.split('+').all(has)
 }
 
 fn is_tls13(suite: CipherSuite) -> bool {
@@ -162,8 +215,35 @@ mod tests {
     }
 
     #[test]
+    fn words_mean_what_openssl_takes_them_for() {
+        let found = |words| suites(words).map(|found| found.len());
+        // Of TLS 1.3 there are three, and of 1.2 six.
+        for words in ["ECDH", "ECDH+AESGCM:ECDH+CHACHA20", "DEFAULT@SECLEVEL=2", "@SECLEVEL=1:HIGH;@STRENGTH"]
+        {
+            assert_eq!(found(words), Ok(9), "{words}");
+        }
+        assert_eq!(found("ECDH+AESGCM"), Ok(7));
+        assert_eq!(found("ECDH+CHACHA20"), Ok(5));
+        // What was left out with `!` does not come back, with `-` it may.
+        assert_eq!(found("!CHACHA20:HIGH"), Ok(7));
+        assert_eq!(found("HIGH:-CHACHA20:CHACHA20"), Ok(9));
+        // `+` puts last what there is, and brings nothing in.
+        assert_eq!(found("AESGCM:+CHACHA20"), Ok(7));
+        let last = suites("CHACHA20:AESGCM:+CHACHA20").expect("words");
+        assert_eq!(last[7..], suites("CHACHA20").expect("a word")[3..]);
+        for nothing in ["HIGH:!ECDH", "DEFAULT:-ECDHE", "+ECDH"] {
+            let problem = suites(nothing).expect_err("nothing is left");
+            assert!(problem.what.contains("no cipher for TLS 1.2"), "{problem}");
+        }
+        for command in ["@SECLEVEL=3", "DEFAULT@SECLEVEL=5", "@SOMETHING"] {
+            let problem = suites(&format!("HIGH:{command}")).expect_err("it is not judged");
+            assert!(problem.what.contains(&command[command.find('@').unwrap_or(0)..]), "{problem}");
+        }
+    }
+
+    #[test]
     fn a_cipher_that_is_not_there_is_refused_by_name() {
-        for word in ["AES128-SHA", "RC4", "kRSA", "RSA", "DHE-RSA-AES128-GCM-SHA256"] {
+        for word in ["AES128-SHA", "RC4", "kRSA", "RSA", "RSA+AESGCM", "DHE-RSA-AES128-GCM-SHA256"] {
             let problem = suites(&format!("ECDHE+AESGCM:{word}")).expect_err("it is not there");
             assert!(problem.what.contains(&format!("{word:?}")), "{problem}");
         }

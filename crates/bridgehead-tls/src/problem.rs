@@ -29,6 +29,9 @@ pub(crate) fn read(path: &Path, option: &str) -> Result<Vec<u8>, Problem> {
             io::ErrorKind::PermissionDenied => "give this user the right to read it".to_owned(),
             _ => format!("give a readable file with {option}"),
         };
-        Problem::new(format!("{} cannot be read: {error}", path.display()), next)
+        // Without the number, which tells nobody more.
+        let error = error.to_string();
+        let why = error.split(" (os error").next().unwrap_or_default().to_lowercase();
+        Problem::new(format!("{} cannot be read: {why}", path.display()), next)
     })
 }

@@ -36,6 +36,8 @@ pub(crate) enum Told {
     Appeared(PathBuf),
     /// This is there no more, and may have been a folder.
     Gone(PathBuf),
+    /// Something was not told: see [`Inbox`].
+    Lost,
     /// Nobody wants to know any more.
     Enough,
 }
@@ -44,15 +46,22 @@ pub(crate) enum Told {
 #[derive(Clone, Debug)]
 pub(crate) struct Inbox {
     pub(crate) queue: SyncSender<Told>,
-    /// Set by notify's thread when something was not told; taken by the watching thread.
+    // Set by notify's thread when something was not told, and before that is said in the queue; taken by the watching thread
+    // behind each thing that it is told. A word in the queue alone would find no room when it is due.
     pub(crate) lost: Arc<AtomicBool>,
 }
 
 impl Inbox {
     fn put(&self, told: Told) {
         if let Err(TrySendError::Full(_)) = self.queue.try_send(told) {
-            self.lost.store(true, Ordering::Release);
+            self.lose();
         }
+    }
+
+    /// Something is not told. Whoever waits is woken for it: a queue without room has something that wakes.
+    fn lose(&self) {
+        self.lost.store(true, Ordering::Release);
+        let _ = self.queue.try_send(Told::Lost);
     }
 }
 
@@ -159,7 +168,7 @@ fn is_of_the_folder(error: &notify::Error) -> bool {
 fn tell(event: notify::Result<Event>, selection: &Selection, inbox: &Inbox) {
     let event = match event {
         Ok(event) if !event.need_rescan() => event,
-        _ => return inbox.lost.store(true, Ordering::Release),
+        _ => return inbox.lose(),
     };
     let Some(meaning) = Meaning::of(&event.kind) else { return };
     for path in event.paths {
@@ -202,5 +211,34 @@ impl Meaning {
             }
             EventKind::Access(_) | EventKind::Other => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::sync_channel;
+
+    use notify::event::Flag;
+
+    use super::*;
+
+    #[test]
+    fn who_waits_for_changes_is_woken_when_the_system_has_lost_some() {
+        let (queue, told) = sync_channel(1);
+        let inbox = Inbox { queue, lost: Arc::default() };
+        let nothing = Selection::default();
+        tell(Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan)), &nothing, &inbox);
+        assert!(matches!(told.try_recv(), Ok(Told::Lost)));
+        assert!(inbox.lost.swap(false, Ordering::Acquire));
+    }
+
+    #[test]
+    fn what_finds_no_room_is_known_to_be_lost_by_who_takes_what_did() {
+        let (queue, told) = sync_channel(1);
+        let inbox = Inbox { queue, lost: Arc::default() };
+        inbox.put(Told::Changed(PathBuf::from("one")));
+        inbox.put(Told::Changed(PathBuf::from("two")));
+        assert!(matches!(told.try_recv(), Ok(Told::Changed(_))));
+        assert!(inbox.lost.load(Ordering::Acquire));
     }
 }

@@ -1,4 +1,4 @@
-//! The watching thread: gathers changes until there are no more, then reports them together.
+//! The watching thread: says when changes begin, gathers them until there are no more, then reports them together.
 //!
 //! Not how changes are found: the system tells (`native.rs`), or they are looked for (`snapshot.rs`).
 //!
@@ -36,6 +36,8 @@ pub enum Method {
 /// What is reported, on the thread that watches.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Report {
+    /// Something has changed: a report of what will follow, once there are no more changes.
+    Begun,
     /// These have changed: files, or folders that are gone. In order, each once.
     Changed(Vec<PathBuf>),
     /// From here on changes are looked for, and why.
@@ -130,6 +132,8 @@ impl Gathering {
                 }
                 Ok(Told::Appeared(path)) => self.enter(path, &mut report),
                 Ok(Told::Gone(path)) => self.leave(path),
+                // Seen below.
+                Ok(Told::Lost) => {}
                 Ok(Told::Enough) | Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {
                     let quiet =
@@ -145,6 +149,7 @@ impl Gathering {
             }
             if !self.changed.is_empty() && first.is_none() {
                 first = Some(Instant::now());
+                report(Report::Begun);
             }
         }
     }

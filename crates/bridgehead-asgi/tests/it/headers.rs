@@ -2,7 +2,7 @@
 //!
 //! Not its effect on the body: `transitions` has that.
 
-use bridgehead_asgi::{Excerpt, Misuse, ResponseHead, add_trailer};
+use bridgehead_asgi::{Excerpt, HeaderCount, Misuse, ResponseHead, add_trailer};
 use http::HeaderMap;
 
 fn head() -> ResponseHead {
@@ -95,7 +95,7 @@ fn what_the_applications_connection_names_is_dropped_with_it() {
     head.declare_length(5).expect("a length");
     let parts = head.into_parts();
     let names: Vec<_> = parts.headers.keys().map(http::HeaderName::as_str).collect();
-    assert_eq!(names, ["content-length", "x-end"]);
+    assert_eq!(names, ["x-end", "content-length"], "in the order in which they came");
     assert!(!parts.close);
 }
 
@@ -226,6 +226,23 @@ fn more_headers_than_a_head_can_hold_are_refused_without_a_panic() {
 }
 
 #[test]
+fn headers_of_one_name_are_counted_as_those_of_many_are() {
+    let mut count = HeaderCount::default();
+    let taken = (0..).take_while(|_| count.spend(b"a", b"b").is_ok()).count();
+    assert_eq!(count.spend(b"a", b"b"), Err(Misuse::TooManyHeaders { held: taken }));
+    let mut head = head();
+    let distinct = (0..).take_while(|n| head.header(format!("x-{n}").as_bytes(), b"1").is_ok()).count();
+    assert_eq!(taken, distinct);
+}
+
+#[test]
+fn headers_that_no_client_reads_to_their_end_are_refused() {
+    let (mut count, value) = (HeaderCount::default(), vec![b'x'; 1_048_575]);
+    let refused = (0..).find_map(|taken| count.spend(b"a", &value).err().map(|misuse| (taken, misuse)));
+    assert_eq!(refused, Some((16, Misuse::LongHeaders { max: 16_777_216 })));
+}
+
+#[test]
 fn a_trailer_header_stays_where_trailers_are_promised() {
     let mut head = ResponseHead::new(200).expect("a good status");
     head.promise_trailers();
@@ -235,6 +252,25 @@ fn a_trailer_header_stays_where_trailers_are_promised() {
     head.forgo_trailers();
     assert!(!head.promises_trailers());
     assert!(head.into_parts().headers.is_empty());
+}
+
+#[test]
+fn what_is_dropped_late_leaves_the_others_in_their_order() {
+    let others = [("a", "1"), ("b", "2"), ("a", "3"), ("c", "4"), ("d", "5")];
+    let in_order = [("a", "1"), ("a", "3"), ("b", "2"), ("c", "4"), ("d", "5")]
+        .map(|(name, value)| (name.to_owned(), value.as_bytes().to_vec()));
+    let mut nominated =
+        with(&[("x-hop", "1"), ("x-hop", "2"), ("connection", "x-hop")]).expect("good headers");
+    let mut forgone = head();
+    forgone.promise_trailers();
+    forgone.header(b"trailer", b"x-sum").expect("a good header");
+    for (name, value) in others {
+        nominated.header(name.as_bytes(), value.as_bytes()).expect("a good header");
+        forgone.header(name.as_bytes(), value.as_bytes()).expect("a good header");
+    }
+    forgone.forgo_trailers();
+    assert_eq!(kept(nominated), in_order);
+    assert_eq!(kept(forgone), in_order);
 }
 
 #[test]

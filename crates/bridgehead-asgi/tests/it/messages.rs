@@ -118,12 +118,17 @@ fn every_sentence_says_what_came_and_what_was_due() {
             Misuse::ClosedDescriptor { came: 9 },
             "`file` of `http.response.zerocopysend` came as descriptor 9; one that is open was due",
         ),
+        (
+            Misuse::UnreadableDescriptor { reason: came() },
+            "`file` of `http.response.zerocopysend` cannot be read (X); a file, pipe or socket that can was due",
+        ),
         (Misuse::PseudoHeader { name: came() }, "pseudo-header `X` came; the server writes these itself"),
         (
             Misuse::BadHeaderValue { name: came(), byte: 10, at: 3 },
             "header `X` came with byte 0x0a at 3; no control character but tab was due",
         ),
         (Misuse::TooManyHeaders { held: 9 }, "one header more came than the 9 that a response can hold"),
+        (Misuse::LongHeaders { max: 9 }, "headers of more than 9 bytes came; at most so many were due"),
         (
             Misuse::BadContentLength { came: came() },
             "`content-length` came as `X`; digits, at most 18446744073709551615, were due",
@@ -171,18 +176,19 @@ fn a_refused_type_is_answered_with_the_types_that_were_due() {
     let table = [
         (
             HttpMessage::from_type("http.response.push").err(),
-            "a message of unknown type `http.response.push` came; `http.response.start` or \
-             `http.response.body` was due",
+            "a message of unknown type `http.response.push` came; one of this scope was due: \
+             `http.response.start` or `http.response.body`",
         ),
         (
             HttpMessage::from_type("websocket.accept").err(),
-            "`websocket.accept` came, which belongs to another type of scope; `http.response.start` or \
-             `http.response.body` was due",
+            "`websocket.accept` came, which belongs to another type of scope; one of this scope was due: \
+             `http.response.start` or `http.response.body`",
         ),
         (
             LifespanMessage::from_type("http.response.body").err(),
-            "`http.response.body` came, which belongs to another type of scope; `lifespan.startup.complete`, \
-             `lifespan.startup.failed`, `lifespan.shutdown.complete` or `lifespan.shutdown.failed` was due",
+            "`http.response.body` came, which belongs to another type of scope; one of this scope was due: \
+             `lifespan.startup.complete`, `lifespan.startup.failed`, `lifespan.shutdown.complete` or \
+             `lifespan.shutdown.failed`",
         ),
     ];
     for (misuse, sentence) in table {

@@ -3,8 +3,9 @@
 //! Not single cells: `transitions` has those.
 
 use bridgehead_asgi::{
-    Excerpt, HttpMessage, Lifespan, LifespanMessage, LifespanReceipt, Misuse, More, Request, RequestEvent,
-    RequestReceipt, Response, ResponseHead, Then, decode_path, is_valid_host,
+    Closing, Excerpt, HttpMessage, Lifespan, LifespanMessage, LifespanReceipt, Misuse, More, NotTaken,
+    Request, RequestEvent, RequestReceipt, Response, ResponseHead, Then, WebSocket, WebSocketMessage,
+    decode_path, is_close_code, is_valid_host,
 };
 use http::{Method, StatusCode};
 use percent_encoding::percent_decode;
@@ -40,6 +41,16 @@ fn sent() -> impl Strategy<Value = Sent> {
         1 => (status, proptest::option::of(0..20_u64))
             .prop_map(|(status, declared)| Sent::Start { status, declared }),
         3 => (0..12_usize, more()).prop_map(|(bytes, more)| Sent::Body { bytes, more }),
+    ]
+}
+
+fn said() -> impl Strategy<Value = WebSocketMessage> {
+    prop_oneof![
+        2 => Just(WebSocketMessage::Accept),
+        4 => Just(WebSocketMessage::Send),
+        1 => Just(WebSocketMessage::Close),
+        1 => Just(WebSocketMessage::DenialStart),
+        2 => Just(WebSocketMessage::DenialBody),
     ]
 }
 
@@ -252,5 +263,55 @@ proptest! {
         let all = [LifespanReceipt::Startup, LifespanReceipt::Shutdown];
         prop_assert!(all.starts_with(&given));
         prop_assert!(state != Lifespan::Done || given == all);
+    }
+
+    #[test]
+    fn a_websocket_is_accepted_or_denied_once_and_says_nothing_before_or_behind_its_close(
+        messages in vec(said(), 0..24),
+    ) {
+        let mut state = WebSocket::default();
+        let mut taken = Vec::new();
+        for message in messages {
+            match state.send(message) {
+                Ok(next) => {
+                    taken.push(message);
+                    state = next;
+                }
+                Err(NotTaken::Over) => prop_assert!(matches!(state, WebSocket::Closed | WebSocket::Denied)),
+                Err(NotTaken::Misuse(_)) => {}
+            }
+        }
+        let first = taken.first().copied();
+        let (sends, denials): (Vec<_>, Vec<_>) = match (first, taken.get(1..)) {
+            (Some(WebSocketMessage::Accept), Some(rest)) => (rest.to_vec(), Vec::new()),
+            (Some(WebSocketMessage::DenialStart), Some(rest)) => (Vec::new(), rest.to_vec()),
+            (_, rest) => {
+                prop_assert!(matches!(first, None | Some(WebSocketMessage::Close)));
+                prop_assert!(rest.is_none_or(<[_]>::is_empty), "nothing is taken behind a refusal");
+                return Ok(());
+            }
+        };
+        let (last, before) = sends.split_last().map_or((None, &[][..]), |(last, before)| (Some(last), before));
+        prop_assert!(before.iter().all(|each| *each == WebSocketMessage::Send));
+        prop_assert!(matches!(last, None | Some(WebSocketMessage::Send | WebSocketMessage::Close)));
+        prop_assert!(denials.iter().all(|each| *each == WebSocketMessage::DenialBody));
+    }
+
+    #[test]
+    fn a_close_that_is_taken_fits_into_its_frame(code in proptest::option::of(-1..=70_000_i64), reason in "\\PC{0,60}") {
+        let size = reason.len();
+        match Closing::new(code, reason.clone()) {
+            Ok(closing) => {
+                prop_assert!(is_close_code(closing.code()) && closing.reason() == reason);
+                prop_assert_eq!(i64::from(closing.code()), code.unwrap_or(1000));
+                prop_assert!(size + 2 <= 125);
+            }
+            Err(Misuse::LongReason { came, max }) => prop_assert!(came == size && came > max),
+            Err(Misuse::BadCloseCode { .. }) => {
+                let known = code.and_then(|code| u16::try_from(code).ok()).is_some_and(is_close_code);
+                prop_assert!(code.is_some() && !known);
+            }
+            Err(other) => prop_assert!(false, "{other:?}"),
+        }
     }
 }

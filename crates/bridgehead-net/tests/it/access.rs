@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
 use bridgehead_asgi::More;
-use bridgehead_net::{AccessLog, Colours, Config, Layout, LogPipe, Reception, Room, Sink, Stage};
+use bridgehead_net::{AccessLog, Colours, Config, Layout, LogPipe, Outlet, Reception, Room, Sink, Stage};
 use bytes::Bytes;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader};
 
@@ -13,6 +13,7 @@ use crate::harness::{GET, LONG, PATIENCE, Site, TOKEN, head, plain, within};
 
 struct Log {
     pipe: Arc<LogPipe>,
+    outlet: Arc<Outlet>,
     reader: BufReader<tokio::net::UnixStream>,
 }
 
@@ -28,10 +29,10 @@ fn logging_as(layout: Layout, also: impl FnOnce(&mut Config)) -> (Site, Log) {
     let theirs = tokio::net::UnixStream::from_std(theirs).expect("a runtime");
     let pipe = LogPipe::start(OwnedFd::from(ours), layout.clone()).expect("a thread");
     let mut config = plain(LONG);
-    config.access_log =
-        Some(AccessLog { sink: Sink::Pipe(Arc::clone(&pipe)), layout, root_path: String::new() });
+    let outlet = Outlet::to(Sink::Pipe(Arc::clone(&pipe)));
+    config.access_log = Some(AccessLog { outlet: Arc::clone(&outlet), layout, root_path: String::new() });
     also(&mut config);
-    (Site::open(config), Log { pipe, reader: BufReader::new(theirs) })
+    (Site::open(config), Log { pipe, outlet, reader: BufReader::new(theirs) })
 }
 
 impl Log {
@@ -47,7 +48,7 @@ impl Log {
         site.advance(Stage::Aborting);
         within(&mut site.served).await.expect("it ends");
         self.pipe.close(PATIENCE);
-        drop((site, self.pipe));
+        drop((site, self.pipe, self.outlet));
         let mut left = String::new();
         within(self.reader.read_to_string(&mut left)).await.expect("its end");
         assert_eq!(left, "");
@@ -65,6 +66,21 @@ async fn each_request_of_a_connection_has_a_line() {
     }
     assert_eq!(log.next().await, "\"GET / HTTP/1.1\" 200 OK");
     assert_eq!(log.next().await, "\"GET / HTTP/1.1\" 404 Not Found");
+    assert_eq!(log.next().await, "\"GET / HTTP/1.1\" 500 Internal Server Error");
+    log.assert_is_all(site).await;
+}
+
+#[tokio::test]
+async fn who_takes_lines_may_change_between_two_requests_of_a_connection() {
+    let (site, mut log) = logging();
+    let mut client = site.connect().await;
+    let takers = [Sink::Nobody, Sink::App, Sink::Pipe(Arc::clone(&log.pipe))];
+    for (status, taker) in [200, 404, 500].into_iter().zip(takers) {
+        log.outlet.turn(taker);
+        client.send(GET).await;
+        assert_eq!(site.next().await.half.finish(head(status, &[]), Bytes::new()), Room::Free);
+        assert_eq!(i64::from(client.answer().await.status), status);
+    }
     assert_eq!(log.next().await, "\"GET / HTTP/1.1\" 500 Internal Server Error");
     log.assert_is_all(site).await;
 }

@@ -1,15 +1,14 @@
 //! What ends a connection while its worker serves, and what must not.
 
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use bridgehead_asgi::More;
-use bridgehead_net::{Address, Config, Listener, Ownership, Reception, Room};
+use bridgehead_net::{Address, Listener, Ownership, Reception, Room};
 use bytes::Bytes;
 use tokio::net::UnixStream;
 
-use crate::harness::{Client, GET, LONG, SHORT, Site, TOKEN, head, plain, within};
+use crate::harness::{Client, GET, LONG, SHORT, Site, TOKEN, head, plain, unix_site, within};
 
 /// Until a connection that was let in after all others has been closed for its silence: their time is over as well.
 async fn let_the_time_pass(site: &Site) {
@@ -250,15 +249,6 @@ async fn an_answer_that_closes_is_read_whole_whatever_came_behind_its_request() 
     }
 }
 
-/// A site at a path of its own.
-fn unix_site(name: &str, config: Config) -> (Site, PathBuf) {
-    let path = std::env::temp_dir().join(format!("bridgehead-net-{}-{name}", std::process::id()));
-    let listener = std::os::unix::net::UnixListener::bind(&path).expect("a free path");
-    let nowhere = ([127, 0, 0, 1], 0).into();
-    let listener = Listener::new(OwnedFd::from(listener), Ownership::Ours).expect("a listener");
-    (Site::with(nowhere, listener, config), path)
-}
-
 #[test]
 fn what_is_no_stream_socket_is_no_listener() {
     let (file, datagrams) = (
@@ -299,4 +289,20 @@ async fn a_connection_carries_as_many_requests_as_it_may() {
     }
     client.assert_closed().await;
     assert!(site.is_quiet().await);
+}
+
+#[tokio::test]
+async fn an_answer_to_who_asks_for_an_upgrade_is_whole_though_its_request_was_not_read() {
+    let body = Bytes::from(vec![b'x'; 16 * 1024 * 1024]);
+    for upgrade in ["", "Connection: Upgrade\r\nUpgrade: h2c\r\n"] {
+        let site = Site::open(plain(LONG));
+        let mut client = site.connect_narrow().await;
+        let lines = "Host: test\r\nConnection: close\r\nContent-Length: 1000\r\n";
+        client.send(format!("POST / HTTP/1.1\r\n{lines}{upgrade}\r\n").as_bytes()).await;
+        let asked = site.next().await;
+        let length = body.len().to_string();
+        assert_eq!(asked.half.finish(head(200, &[("content-length", &length)]), body.clone()), Room::Free);
+        drop(asked);
+        assert!(client.answer().await.body == body, "{upgrade}");
+    }
 }

@@ -73,6 +73,7 @@ pub(crate) fn plain(keep_alive: Duration) -> Config {
             admission: AdmissionLimits { permits: None, queue: 0, patience: None },
         },
         http2: Http2::Spoken(Pings { interval: None, timeout: None }),
+        http1_early_hints: false,
         date_header: false,
         default_headers: Vec::new(),
         reasons: Reasons::default(),
@@ -84,6 +85,8 @@ pub(crate) fn plain(keep_alive: Duration) -> Config {
         adapts: None,
         tracer: None,
         health: None,
+        files: None,
+        compression: None,
         connections: Connections::Silent,
         forwarding: None,
         proxy_protocol: None,
@@ -228,6 +231,15 @@ impl Site {
         client.send(request).await;
         (client, self.next().await)
     }
+}
+
+/// A site at a path of its own.
+pub(crate) fn unix_site(name: &str, config: Config) -> (Site, std::path::PathBuf) {
+    let path = std::env::temp_dir().join(format!("bridgehead-net-{}-{name}", std::process::id()));
+    let listener = std::os::unix::net::UnixListener::bind(&path).expect("a free path");
+    let nowhere = ([127, 0, 0, 1], 0).into();
+    let listener = Listener::new(OwnedFd::from(listener), Ownership::Ours).expect("a listener");
+    (Site::with(nowhere, listener, config), path)
 }
 
 /// Bound to a free port.

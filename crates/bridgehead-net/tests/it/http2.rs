@@ -1,5 +1,7 @@
 //! HTTP/2: requests that share a connection, and what each of them is to the others.
 
+use std::time::Duration;
+
 use bridgehead_asgi::More;
 use bridgehead_net::{Arrival, Config, Http2, Lifetimes, Pings, Reception, Room, Stage};
 use bytes::Bytes;
@@ -358,23 +360,90 @@ async fn hints_go_ahead_of_an_answer_in_their_order() {
 async fn crumbs_of_a_cookie_are_one_header() {
     let site = Site::open(plain(LONG));
     let mut visitor = Visitor::of(&site).await;
-    let mut crumbly = request(Method::GET);
-    for crumb in ["a=1", "b=2", "c=3"] {
-        crumbly.headers_mut().append("cookie", crumb.parse().expect("a value"));
+    for (crumbs, whole) in [
+        (&["a=1", "b=2", "c=3"][..], "a=1; b=2; c=3"),
+        (&["a=1", ""], "a=1"),
+        (&["", "a=1", "", "b=2", ""], "a=1; b=2"),
+        (&["", ""], ""),
+    ] {
+        let _asked = visitor.send(crumbly(crumbs), More::Ends).await;
+        let headers = site.next().await.head.headers;
+        assert_eq!(headers.get_all("cookie").iter().collect::<Vec<_>>(), [whole]);
     }
-    let _asked = visitor.send(crumbly, More::Ends).await;
-    let headers = site.next().await.head.headers;
-    assert_eq!(headers.get_all("cookie").iter().collect::<Vec<_>>(), ["a=1; b=2; c=3"]);
+}
+
+#[tokio::test]
+async fn a_crumb_with_blanks_around_it_is_refused_wherever_it_stands() {
+    let site = Site::open(plain(LONG));
+    let mut visitor = Visitor::of(&site).await;
+    for crumbs in [&["a=1; "][..], &["a=1; ", "b=2"], &["a=1", "\tb=2"], &["a=1", " ", "b=2"]] {
+        let asked = visitor.send(crumbly(crumbs), More::Ends).await;
+        assert_eq!(asked.answered().await.status(), StatusCode::BAD_REQUEST, "{crumbs:?}");
+    }
+}
+
+fn crumbly(crumbs: &[&'static str]) -> Request<()> {
+    let mut crumbly = request(Method::GET);
+    for crumb in crumbs {
+        crumbly.headers_mut().append("cookie", http::HeaderValue::from_static(crumb));
+    }
+    crumbly
 }
 
 #[tokio::test]
 async fn an_idle_connection_is_told_that_it_ends() {
-    let site = Site::open(plain(SHORT));
+    let site = Site::open(Config { keep_alive: SHORT, ..plain(LONG) });
+    let mut client = site.connect().await;
+    client.send(&[BEGIN, &get(1)].concat()).await;
+    answer(&site.next().await, "");
+    assert_eq!(goodbye(&mut client).await, u32::from(Reason::NO_ERROR));
+}
+
+#[tokio::test]
+async fn a_connection_without_a_request_is_told_so_when_its_first_was_due() {
+    let mut config = plain(LONG);
+    // The preface has to come within it as well.
+    config.bounds.first_byte = Some(Duration::from_secs(1));
+    let site = Site::open(config);
+    let mut client = site.connect().await;
+    client.send(BEGIN).await;
+    assert_eq!(goodbye(&mut client).await, u32::from(Reason::NO_ERROR));
+}
+
+#[tokio::test]
+async fn what_runs_for_streams_that_were_broken_off_is_counted_until_it_ends() {
+    let site = Site::open(plain(LONG));
     let mut visitor = Visitor::of(&site).await;
+    let mut running = Vec::new();
+    for _ in 0..100 {
+        // It is broken off with what is dropped here.
+        let _asked = visitor.get().await;
+        running.push(site.next().await);
+    }
+    let (refused, _) = visitor.get().await.answered().await.into_parts();
+    assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(refused.headers["retry-after"], "1");
+    assert!(site.is_quiet().await);
+    drop(running.pop());
     let asked = visitor.get().await;
     answer(&site.next().await, "");
-    asked.answered().await;
-    assert_eq!(visitor.end().await, None);
+    assert_eq!(asked.answered().await.status(), StatusCode::OK);
+}
+
+#[tokio::test]
+async fn an_answer_of_our_own_to_head_has_no_body() {
+    let site = Site::open(plain(LONG));
+    let mut visitor = Visitor::of(&site).await;
+    for (method, length) in [(Method::GET, None), (Method::HEAD, Some(0))] {
+        let mut asked = request(method);
+        asked.headers_mut().append("expect", "nothing".parse().expect("a value"));
+        let (head, mut body) = visitor.send(asked, More::Ends).await.answered().await.into_parts();
+        assert_eq!(head.status, StatusCode::EXPECTATION_FAILED);
+        let declared: usize =
+            head.headers["content-length"].to_str().expect("text").parse().expect("a number");
+        assert_ne!(declared, 0);
+        assert_eq!(read(&mut body).await.expect("a body").len(), length.unwrap_or(declared));
+    }
 }
 
 #[tokio::test]
@@ -462,6 +531,7 @@ async fn streams_that_run_are_broken_off_when_the_worker_aborts() {
 const BEGIN: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 
 /// A GOAWAY that asks for calm begins so, but for its last stream and the reason.
+const RST_STREAM: u8 = 3;
 const GOAWAY: u8 = 7;
 
 const PING: u8 = 6;
@@ -482,12 +552,20 @@ fn reset(stream: u32) -> Vec<u8> {
 
 /// Why the connection ends, among all that comes until then.
 async fn goodbye(client: &mut Client<TcpStream>) -> u32 {
+    goodbye_behind_resets(client).await.0
+}
+
+/// The same, and how many streams were broken off before.
+async fn goodbye_behind_resets(client: &mut Client<TcpStream>) -> (u32, usize) {
+    let mut resets = 0;
     loop {
         let head = client.exactly(9).await;
         let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
         let payload = client.exactly(length).await;
-        if head[3] == GOAWAY {
-            return u32::from_be_bytes(payload[4..8].try_into().expect("a reason"));
+        match head[3] {
+            RST_STREAM => resets += 1,
+            GOAWAY => return (u32::from_be_bytes(payload[4..8].try_into().expect("a reason")), resets),
+            _ => {}
         }
     }
 }
@@ -549,6 +627,53 @@ async fn floods_of_frames_end_their_connection() {
 }
 
 #[tokio::test]
+async fn requests_behind_the_last_word_earn_nothing() {
+    let mut config = plain(LONG);
+    config.bounds.lifetimes = Lifetimes { time: None, requests: Some(1) };
+    let site = Site::open(config);
+    let pings = frame(PING, 0, 0, &[0; 8]).repeat(4);
+    let flood = |piece: &dyn Fn(u32) -> Vec<u8>| {
+        (0..5000).flat_map(|number| piece(2 * number + 3)).collect::<Vec<_>>()
+    };
+    for flood in [
+        flood(&|id| [get(id), pings.clone()].concat()),
+        flood(&|id| [frame(1, 4, id, b"\x83\x86\x84\x41\x04test"), frame(0, 0, id, b"x").repeat(4)].concat()),
+    ] {
+        let mut client = site.connect().await;
+        client.send(&[BEGIN, &get(1)].concat()).await;
+        let _running = site.next().await;
+        // It hears that it ends, and answers the ping behind that.
+        assert_eq!(goodbye(&mut client).await, 0);
+        let payload = loop {
+            let head = client.exactly(9).await;
+            let payload = client.exactly(usize::from(head[2])).await;
+            if head[3] == PING {
+                break payload;
+            }
+        };
+        client.send(&frame(PING, 1, 0, &payload)).await;
+        assert_eq!(goodbye(&mut client).await, 0);
+        client.send(&flood).await;
+        assert_eq!(goodbye(&mut client).await, CALM);
+    }
+}
+
+#[tokio::test]
+async fn priorities_that_depend_on_themselves_are_few_before_their_connection_ends() {
+    let site = Site::open(plain(LONG));
+    let itself = |id: u32| frame(2, 0, id, &[&id.to_be_bytes()[..], &[16]].concat());
+    let behind_a_request = |id: u32| [get(id), itself(id)].concat();
+    for each in [&itself as &dyn Fn(u32) -> Vec<u8>, &behind_a_request] {
+        let mut client = site.connect().await;
+        let flood: Vec<u8> = (0..2000).flat_map(|number| each(2 * number + 1)).collect();
+        client.send(&[BEGIN, &flood].concat()).await;
+        let (reason, resets) = goodbye_behind_resets(&mut client).await;
+        assert_eq!(reason, CALM);
+        assert!(resets <= 200, "{resets}");
+    }
+}
+
+#[tokio::test]
 async fn a_head_that_does_not_come_to_its_end_ends_its_connection() {
     let mut config = plain(LONG);
     config.bounds.head_time = Some(SHORT);
@@ -556,6 +681,18 @@ async fn a_head_that_does_not_come_to_its_end_ends_its_connection() {
     let mut client = site.connect().await;
     client.send(&[BEGIN, &frame(1, 1, 1, b"\x82")].concat()).await;
     assert_eq!(goodbye(&mut client).await, CALM);
+}
+
+#[tokio::test]
+async fn settings_that_do_not_come_are_waited_for_no_longer_than_a_head() {
+    for settings in [&b""[..], b"\0\0\x06\x04", b"\0\0\x06\x04\0\0\0\0\0\0\x04"] {
+        let mut config = plain(LONG);
+        config.bounds.head_time = Some(SHORT);
+        let site = Site::open(config);
+        let mut client = site.connect().await;
+        client.send(&[b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", settings].concat()).await;
+        assert_eq!(goodbye(&mut client).await, CALM);
+    }
 }
 
 #[tokio::test]
@@ -580,6 +717,45 @@ async fn heads_are_bounded_as_in_http1() {
     assert_eq!(asked.answered().await.status(), StatusCode::URI_TOO_LONG);
     let _asked = visitor.send(long(100, 1), More::Ends).await;
     site.next().await;
+}
+
+/// So many of so many bytes each, with the blank, the colon and the end of a line.
+fn trailers(count: usize, length: usize) -> HeaderMap {
+    let each = |number| {
+        let name = http::HeaderName::try_from(format!("x-{number:02}")).expect("a name");
+        (name, "v".repeat(length - "x-00: \r\n".len()).parse().expect("a value"))
+    };
+    (0..count).map(each).collect()
+}
+
+#[tokio::test]
+async fn trailers_are_bounded_as_in_http1() {
+    let site = Site::open(plain(LONG));
+    let mut visitor = Visitor::of(&site).await;
+    let with_lengths = |count| {
+        let mut trailers = trailers(1, 100);
+        for _ in 0..count {
+            trailers.append("content-length", "4".parse().expect("a value"));
+        }
+        trailers
+    };
+    for taken in [HeaderMap::new(), trailers(32, 256), trailers(1, 8 * 1024), with_lengths(1)] {
+        let mut asked = visitor.post().await;
+        asked.body.send_trailers(taken).expect("trailers");
+        let (arrival, token) = (site.next().await, site.token());
+        while arrival.half.receive(token) != chunk("", More::Ends) {
+            site.told(token).await;
+        }
+        assert!(arrival.head.headers.is_empty());
+        answer(&arrival, "");
+        assert_eq!(asked.answered().await.status(), StatusCode::OK);
+    }
+    for refused in [trailers(33, 10), trailers(1, 8 * 1024 + 1), trailers(32, 257), with_lengths(2)] {
+        let mut asked = visitor.post().await;
+        asked.body.send_data(Bytes::from_static(b"body"), false).expect("room");
+        asked.body.send_trailers(refused).expect("trailers");
+        assert_eq!(asked.answered().await.status(), StatusCode::BAD_REQUEST);
+    }
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ mod admission;
 mod body;
 mod connection;
 mod descriptors;
+mod early_hints;
 mod exchange;
 mod harness;
 mod http2;

@@ -18,12 +18,34 @@ async fn settle(site: &Site) {
 }
 
 #[tokio::test]
-async fn an_idle_connection_is_closed_at_once() {
+async fn an_idle_connection_is_closed_without_a_word() {
     let mut site = Site::open(plain(LONG));
     let (mut client, asked) = site.ask(GET).await;
     assert_eq!(asked.half.finish(head(200, &[]), Bytes::new()), Room::Free);
     client.answer().await;
     site.advance(Stage::Draining);
+    client.assert_closed().await;
+    within(&mut site.served).await.expect("it ends with its last connection");
+}
+
+#[tokio::test]
+async fn who_asks_again_while_the_worker_drains_has_an_answer() {
+    let mut site = Site::open(plain(LONG));
+    let (mut client, asked) = site.ask(GET).await;
+    assert_eq!(asked.half.finish(head(200, &[]), Bytes::new()), Room::Free);
+    client.answer().await;
+    let (mut busy, running) = site.ask(GET).await;
+    site.advance(Stage::Draining);
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+    // This one's answer ends its connection only because the stage has been seen.
+    assert_eq!(running.half.finish(head(200, &[]), Bytes::new()), Room::Free);
+    assert!(busy.answer().await.closes());
+    client.send(GET).await;
+    assert_eq!(site.next().await.half.finish(head(200, &[]), Bytes::from("again")), Room::Free);
+    let answer = client.answer().await;
+    assert_eq!((answer.body.as_slice(), answer.closes()), (b"again".as_slice(), true));
     client.assert_closed().await;
     within(&mut site.served).await.expect("it ends with its last connection");
 }
@@ -241,6 +263,36 @@ async fn a_signal_that_is_lost_ends_everything() {
     assert_eq!(client.rest().await.0, b"");
     assert!(asked.half.is_gone());
     within(&mut site.served).await.expect("nothing is left");
+}
+
+#[tokio::test]
+async fn a_listener_that_is_shut_lets_those_in_who_wait_and_connections_go_on() {
+    let ours = listener();
+    let address = ours.local_addr().expect("an address");
+    let listener = Listener::new(OwnedFd::from(ours), Ownership::Ours).expect("a listener");
+    let shutter = listener.shutter();
+    let mut waiting = Client::new(within(TcpStream::connect(address)).await.expect("it listens"));
+    let mut site = Site::with(address, listener, plain(LONG));
+    let (mut kept, asked) = site.ask(GET).await;
+    assert_eq!(asked.half.finish(head(200, &[]), Bytes::from("before")), Room::Free);
+    kept.answer().await;
+    shutter.fall();
+    shutter.fall();
+    within(async {
+        while TcpStream::connect(address).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    for client in [&mut waiting, &mut kept] {
+        client.send(GET).await;
+        assert_eq!(site.next().await.half.finish(head(200, &[]), Bytes::from("after")), Room::Free);
+        let answer = client.answer().await;
+        assert_eq!((answer.body.as_slice(), answer.closes()), (b"after".as_slice(), false));
+    }
+    assert!(!site.served.is_finished());
+    drop((waiting, kept));
+    within(&mut site.served).await.expect("it ends with its last connection");
 }
 
 #[tokio::test]

@@ -63,10 +63,12 @@ impl Watched {
         Self { _watch: watch, reports }
     }
 
+    /// What is reported next: that changes begin, and then all of them.
     fn changed(&self) -> Vec<PathBuf> {
+        assert_eq!(self.reports.recv_timeout(PATIENCE), Ok(Report::Begun));
         match self.reports.recv_timeout(PATIENCE).expect("a report") {
             Report::Changed(paths) => paths,
-            Report::Polling(why) => panic!("polling: {why}"),
+            other => panic!("{other:?}"),
         }
     }
 
@@ -168,6 +170,7 @@ fn changes_that_come_together_are_one_report() {
         for file in &files {
             fs::write(file, "changed").expect("a file");
         }
+        assert_eq!(reports.recv_timeout(PATIENCE), Ok(Report::Begun));
         assert_eq!(reports.recv_timeout(PATIENCE), Ok(Report::Changed(files)));
     }
 }

@@ -1,8 +1,9 @@
-//! Proves admission in every order that its threads may take: a permit that comes back is somebody's or is there again,
-//! and whoever waits is woken.
+//! Proves admission, the wakes of tasks and loans of memory in every order that their threads may take: a permit that comes
+//! back is somebody's or is there again, whoever waits is woken, and sees what it was woken for, and no more is lent than
+//! there is.
 //!
-//! `admission.rs` itself is compiled here, with loom's atomics and mutex. A wake that never comes is a deadlock, and loom
-//! says so.
+//! `admission.rs`, `summons.rs` and `memory.rs` themselves are compiled here, with loom's atomics and mutex. A wake that never comes is a
+//! deadlock, and loom says so.
 
 #![cfg(all(loom, test))]
 
@@ -10,6 +11,13 @@
 mod admission;
 #[path = "../../../src/gradient.rs"]
 mod gradient;
+#[path = "../../../src/look.rs"]
+mod look;
+#[path = "../../../src/memory.rs"]
+#[allow(dead_code, reason = "how much there is for a worker is the worker's")]
+mod memory;
+#[path = "../../../src/summons.rs"]
+mod summons;
 
 mod tests {
     use std::future::{Ready, pending, ready};
@@ -129,6 +137,105 @@ mod tests {
             drop(late);
             other.join().expect("it ends");
             nobody_is_left(&admission);
+        });
+    }
+}
+
+mod tasks {
+    use loom::sync::atomic::{AtomicUsize, Ordering};
+    use loom::sync::{Arc, Condvar, Mutex};
+    use loom::thread;
+
+    use crate::summons::Summons;
+
+    /// One task, and the queue that it stands in.
+    struct Task {
+        summons: Summons,
+        /// What it is woken for. Nothing but the summons says in which order others see it.
+        came: AtomicUsize,
+        queued: Mutex<usize>,
+        pushed: Condvar,
+    }
+
+    impl Task {
+        fn wake(&self) {
+            self.came.fetch_add(1, Ordering::Relaxed);
+            if self.summons.call() {
+                *self.queued.lock().expect("no thread panics") += 1;
+                self.pushed.notify_one();
+            }
+        }
+
+        /// Polls the task as often as it is queued, until it has seen all.
+        fn run(&self, expected: usize) {
+            loop {
+                let mut queued = self.queued.lock().expect("no thread panics");
+                while *queued == 0 {
+                    queued = self.pushed.wait(queued).expect("no thread panics");
+                }
+                *queued -= 1;
+                assert_eq!(*queued, 0, "a task stands in the queue twice");
+                drop(queued);
+                self.summons.answer();
+                if self.came.load(Ordering::Relaxed) == expected {
+                    return;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_task_sees_what_it_was_woken_for_and_stands_in_the_queue_once() {
+        for wakers in 1..=2 {
+            let mut model = loom::model::Builder::new();
+            model.preemption_bound = Some(3);
+            model.check(move || {
+                let task = Arc::new(Task {
+                    summons: Summons::called(),
+                    came: AtomicUsize::new(0),
+                    queued: Mutex::new(1),
+                    pushed: Condvar::new(),
+                });
+                let threads: Vec<_> = (0..wakers)
+                    .map(|_| {
+                        let task = Arc::clone(&task);
+                        thread::spawn(move || task.wake())
+                    })
+                    .collect();
+                task.run(wakers);
+                threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+            });
+        }
+    }
+}
+
+mod loans {
+    use std::sync::Arc;
+
+    use loom::sync::atomic::{AtomicUsize, Ordering};
+    use loom::thread;
+
+    use crate::memory::Memory;
+
+    #[test]
+    fn no_more_is_lent_than_there_is_and_all_of_it_comes_back() {
+        loom::model(|| {
+            let (memory, held) = (Memory::new(100), Arc::new(AtomicUsize::new(0)));
+            let borrow = |first: usize, all: usize| {
+                let (memory, held) = (memory.clone(), Arc::clone(&held));
+                thread::spawn(move || {
+                    let Some(mut loan) = memory.lend(first) else { return };
+                    let size = if loan.grow_to(all) { all } else { first };
+                    assert!(
+                        held.fetch_add(size, Ordering::Relaxed) + size <= 100,
+                        "more is lent than there is"
+                    );
+                    held.fetch_sub(size, Ordering::Relaxed);
+                })
+            };
+            let threads = [borrow(40, 70), borrow(60, 60)];
+            threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+            assert!(memory.lend(100).is_some());
         });
     }
 }

@@ -1,14 +1,23 @@
-//! Proves the inbox's protocol in every order that its threads may take: what is pushed is seen, by one wake a burst.
+//! Proves the inbox's protocol in every order that its threads may take: what is pushed is seen, by one wake a burst. And those
+//! of the bell and of the standby (`attendance.rs`). And that a slow step is counted once.
 //!
-//! `inbox.rs` itself is compiled here, with loom's mutex; what it needs of other files is modelled below. A loop that
-//! waits for a wake which never comes is a deadlock, and loom says so.
+//! `inbox.rs`, `bell.rs`, `presence.rs` and `counted.rs` themselves are compiled here, with loom's locks and atomics; what they need of other
+//! files is modelled below. A thread that waits for a wake which never comes is a deadlock, and loom says so.
 
 #![cfg(all(loom, test))]
 // `inbox.rs` says `bridgehead_net`, which is this crate here.
 extern crate self as bridgehead_net;
 
+#[path = "../../../src/bell.rs"]
+mod bell;
+#[path = "../../../src/counted.rs"]
+mod counted;
 #[path = "../../../src/inbox.rs"]
 mod inbox;
+#[path = "../../../src/presence.rs"]
+mod presence;
+
+mod attendance;
 
 /// A request, as far as the inbox looks at it.
 #[derive(Debug)]
@@ -30,10 +39,79 @@ impl Beat {
 #[derive(Debug)]
 pub struct Report(pub usize);
 
+/// A piece of an answer that waits for more.
+#[derive(Debug)]
+pub struct Kept;
+
+mod health {
+    /// Who looks after the loop: nobody here.
+    #[derive(Debug)]
+    pub(crate) struct Pace;
+
+    impl Pace {
+        pub(crate) fn rouse(&self) {}
+    }
+}
+
+mod fused {
+    //! A network whose readiness only says itself by its queue, as that of a task which another thread wakes.
+
+    use loom::sync::Mutex;
+
+    use crate::wake::Descriptor;
+
+    #[derive(Debug)]
+    pub(crate) struct Fused(pub(crate) Mutex<bool>);
+
+    impl Fused {
+        pub(crate) fn push(&self) {
+            *self.0.lock().expect("no thread panics") = true;
+        }
+
+        pub(crate) fn is_overdue(&self) -> bool {
+            *self.0.lock().expect("no thread panics")
+        }
+
+        pub(crate) fn wait_beside(&self, rouser: &Descriptor) {
+            rouser.wait();
+        }
+    }
+}
+
 mod wake {
     //! The eventfd: readable from the first signal until it is cleared.
 
+    use std::io;
+
     use loom::sync::{Condvar, Mutex};
+
+    /// One for whoever is not the inbox.
+    #[derive(Debug)]
+    pub(crate) struct Descriptor(Wake);
+
+    impl Descriptor {
+        // As the true one, which the system may refuse.
+        #[allow(clippy::unnecessary_wraps)]
+        pub(crate) fn new() -> io::Result<Self> {
+            Ok(Self(Wake::new()))
+        }
+
+        pub(crate) fn signal(&self) {
+            self.0.signal();
+        }
+
+        pub(crate) fn clear(&self) {
+            self.0.clear();
+        }
+
+        pub(crate) fn wait(&self) {
+            self.0.wait();
+        }
+
+        pub(crate) fn is_quiet(&self) -> bool {
+            self.0.is_quiet()
+        }
+    }
 
     #[derive(Debug)]
     pub(crate) struct Wake {
@@ -200,6 +278,33 @@ mod tests {
             let (seen, _) = drain(&inbox, 32, 3);
             pusher.join().expect("it ends");
             assert_eq!(seen, [7, 8, usize::MAX]);
+        });
+    }
+}
+
+mod steps {
+    use loom::sync::Arc;
+    use loom::sync::atomic::{AtomicUsize, Ordering};
+    use loom::thread;
+
+    use super::counted::Counted;
+
+    #[test]
+    fn each_slow_step_is_counted_once_by_the_loop_or_by_who_looks() {
+        loom::model(|| {
+            let (counted, total) = (Arc::new(Counted::default()), Arc::new(AtomicUsize::new(0)));
+            let count = |steps: &'static [u64]| {
+                let (counted, total) = (Arc::clone(&counted), Arc::clone(&total));
+                move || {
+                    let new = steps.iter().filter(|step| counted.takes(**step)).count();
+                    total.fetch_add(new, Ordering::Relaxed);
+                }
+            };
+            // The one has looked at the first step while that ran; the loop ends it, and the next.
+            let looks = thread::spawn(count(&[1]));
+            count(&[1, 2])();
+            looks.join().expect("it ends");
+            assert_eq!(total.load(Ordering::Relaxed), 2);
         });
     }
 }
