@@ -7,7 +7,7 @@ Invariant: every text accepted here names exactly one kind of address; a port is
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from bridgehead.errors import StartError
@@ -29,6 +29,7 @@ class TcpAddress:
     host: str
     port: int
     secure: bool = False  # clients are let in by TLS
+    option: str = field(default="--bind", compare=False)  # by which another can be chosen
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -41,6 +42,8 @@ class UnixAddress:
 
     path: str
     secure: bool = False
+    # Who may connect. uvicorn's: the proxy in front usually runs as another user.
+    mode: int = field(default=0o666, compare=False)
 
     def __str__(self) -> str:
         return f"unix:{self.path}"
@@ -99,6 +102,8 @@ def parse_address(written: str) -> Address:
         return DescriptorAddress(number=read_descriptor(rest))
     elif written.startswith(f"{_STAR}:"):
         raise StartError(f"{written!r} is not an address", f"write {written[1:]} for every address")
+    elif written.startswith("[") and written.endswith("]"):
+        raise StartError(f"{written!r} is not an address", f"add a port: {written}:8000")
     elif parts := _HOST_AND_PORT.fullmatch(written):
         return TcpAddress(host=parts["six"] or parts["host"] or "", port=read_port(parts["port"]))
     elif written.count(":") > 1 and "/" not in written:
@@ -132,4 +137,9 @@ def bare_host(value: object) -> str:
     host = value.strip()
     if host == _STAR:
         raise StartError("'*' is not a host", "write 0.0.0.0 for every IPv4 address, :: for IPv6 as well")
+    if parts := _HOST_AND_PORT.fullmatch(host):
+        both = f"or both with --bind {host}"
+        raise StartError(
+            f"{host!r} is a host and a port", f"give the port with --port {parts['port']}, {both}"
+        )
     return host[1:-1] if host.startswith("[") and host.endswith("]") else host

@@ -6,16 +6,17 @@ Invariant: it listens before the first client is let in, and until the last one 
 """
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from bridgehead import forks, log
+from bridgehead import forks, log, sockets
 from bridgehead._native import Admin, Sheet, Sheets
-from bridgehead.address import parse_address
+from bridgehead.address import Address, TcpAddress, UnixAddress, parse_address
 from bridgehead.config import Config
 from bridgehead.errors import StartError
 from bridgehead.sockets import Bound, Kind, bind
 
 _BACKLOG = 128
+_MODE = 0o660  # paths of requests are not for every user of the machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +26,6 @@ class Wanted:
     descriptor: int
     unix: bool
     figures: Sheet | Sheets
-    queue: int | None
     silence: float
     python: str
     target: str
@@ -36,7 +36,7 @@ class Desk:
 
     def __init__(self, config: Config, figures: Sheet | Sheets) -> None:
         try:
-            self._bound = bind([parse_address(config.admin)], backlog=_BACKLOG) if config.admin else []
+            self._bound = bind([_address(config.admin)], backlog=_BACKLOG) if config.admin else []
         except StartError as problem:
             raise problem.within("admin") from None
         forks.register(each.socket for each in self._bound)
@@ -62,12 +62,30 @@ class Desk:
         self._threads, self._bound = [], []
 
 
+def refuse_taken(config: Config) -> None:
+    """Say at once what keeps its address from being listened on."""
+    if config.admin:
+        try:
+            sockets.refuse_taken([_address(config.admin)])
+        except StartError as problem:
+            raise problem.within("admin") from None
+
+
+def _address(written: str) -> Address:
+    match parse_address(written):
+        case TcpAddress() as address:
+            return replace(address, option="--admin")
+        case UnixAddress() as address:
+            return replace(address, mode=_MODE)
+        case address:
+            return address
+
+
 def _wanted(config: Config, bound: Bound, figures: Sheet | Sheets) -> Wanted:
     return Wanted(
         descriptor=bound.fileno(),
         unix=bound.kind is Kind.UNIX,
         figures=figures,
-        queue=config.limit_queue if config.limit_concurrency else None,
         # Of several workers the parent replaces one that is blocked.
         silence=config.timeout_worker_healthcheck if isinstance(figures, Sheet) else 0.0,
         python=sys.version.split()[0],

@@ -11,15 +11,17 @@ import functools
 import inspect
 import itertools
 import math
+import sys
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from bridgehead._native import Entry, NotAdmitted, QueueFull, WaitedTooLong
 from bridgehead._native import Gate as Slots
+from bridgehead._native import NotAdmitted, QueueFull, WaitedTooLong
+from bridgehead.gate_waiters import Waiters
 
 __all__ = ["Gate", "Gauges", "NotAdmitted", "QueueFull", "WaitedTooLong", "contention", "named", "table"]
 
@@ -34,7 +36,11 @@ _made = itertools.count()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gauges:
-    """How a gate stands. Waits are in seconds, of the last 1,024 that were admitted; no wait is 0."""
+    """How a gate stands.
+
+    Waits are in seconds, of the last 1,024 that came in (without a wait it is 0) or that had waited and did
+    not: those are as long as they had. `left` are those that were cancelled while they waited.
+    """
 
     slots: int
     running: int
@@ -43,6 +49,7 @@ class Gauges:
     admitted: int
     full: int
     late: int
+    left: int
     p50: float
     p99: float
     longest: float
@@ -72,14 +79,15 @@ class Gate:
         self.patience = None if patience is None or patience > _LONGEST else patience
         self.name = name
         self._made = next(_made)
-        self._slots = Slots(slots, queue, self.patience)
+        self._slots = Slots(slots, queue, self.patience, name)
+        self._waiters = Waiters(self._slots, self.patience)
         if name:
             _named.add(self)
 
     async def acquire(self) -> None:
         """Take a slot; each is given back by one `release()`."""
         if not self._slots.try_enter():
-            await _Waiter(asyncio.get_running_loop()).wait(self._slots, self.patience)
+            await self._waiters.wait()
 
     def release(self) -> None:
         """Give a slot back. RuntimeError if nobody is inside. From any thread."""
@@ -99,17 +107,14 @@ class Gate:
 
     async def admitted(self) -> AsyncIterator[None]:
         """For FastAPI: `Depends(gate.admitted)` keeps a slot for the request; without one it is a 503."""
-        try:
-            await self.acquire()
-        except NotAdmitted as refusal:
-            raise _unavailable(refusal) from refusal
-        try:
+        async with self._answering():
             yield
-        finally:
-            self.release()
 
     def limits(self, work: Work) -> Work:
-        """Decorate a coroutine function, or an asynchronous generator that yields once: a dependency."""
+        """Decorate a coroutine function, or an asynchronous generator that yields once: a dependency.
+
+        Where Starlette is loaded, what it raises without a slot is a 503 as well.
+        """
         limited: Work
         if inspect.isasyncgenfunction(work):
             limited = self._limited_dependency(work)
@@ -124,7 +129,7 @@ class Gate:
 
         @functools.wraps(work)
         async def limited(*arguments: Any, **keywords: Any) -> AsyncIterator[Any]:
-            async with self, opened(*arguments, **keywords) as value:
+            async with self._answering(), opened(*arguments, **keywords) as value:
                 yield value
 
         return limited
@@ -132,14 +137,27 @@ class Gate:
     def _limited_call(self, work: Any) -> Any:
         @functools.wraps(work)
         async def limited(*arguments: Any, **keywords: Any) -> Any:
-            async with self:
+            async with self._answering():
                 return await work(*arguments, **keywords)
 
         return limited
 
+    @asynccontextmanager
+    async def _answering(self) -> AsyncIterator[None]:
+        """Inside, as by `async with`; a refusal is an answer to a request, if there may be one."""
+        try:
+            await self.acquire()
+        except NotAdmitted as refusal:
+            raise _unavailable(refusal) from None
+        try:
+            yield
+        finally:
+            self.release()
+
     def gauges(self) -> Gauges:
         """How it stands now."""
-        running, waiting, most_waiting, admitted, full, late, waits = self._slots.gauges()
+        self._waiters.forget_closed_loops()
+        running, waiting, most_waiting, (admitted, full, late, left), waits = self._slots.gauges()
         waits.sort()
         return Gauges(
             slots=self.slots,
@@ -149,48 +167,11 @@ class Gate:
             admitted=admitted,
             full=full,
             late=late,
+            left=left,
             p50=_share(waits, 0.5),
             p99=_share(waits, 0.99),
             longest=waits[-1] if waits else 0.0,
         )
-
-
-class _Waiter:
-    """Somebody who waits on a loop, and is told from wherever a slot is given back."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._told: asyncio.Future[None] = loop.create_future()
-
-    async def wait(self, slots: Slots, patience: float | None) -> None:
-        """Until there is a slot for this one."""
-        entry = slots.line_up(self._wake)
-        timer: asyncio.TimerHandle | None = None
-        try:
-            while not entry.look():
-                if timer is None and patience is not None:
-                    timer = self._loop.call_later(patience, self._expire, entry)
-                await self._told
-                self._told = self._loop.create_future()
-        finally:
-            entry.leave()
-            if timer is not None:
-                timer.cancel()
-
-    def _wake(self) -> None:
-        if asyncio._get_running_loop() is self._loop:
-            self._tell()
-        else:
-            with suppress(RuntimeError):  # the loop is closed, and nobody waits there any more
-                self._loop.call_soon_threadsafe(self._tell)
-
-    def _tell(self) -> None:
-        if not self._told.done():
-            self._told.set_result(None)
-
-    def _expire(self, entry: Entry) -> None:
-        entry.expire()
-        self._tell()
 
 
 def named() -> dict[str, Gauges]:
@@ -241,8 +222,20 @@ def _share(waits: Sequence[float], share: float) -> float:
     return waits[min(int(len(waits) * share), len(waits) - 1)] if waits else 0.0
 
 
-def _unavailable(refusal: NotAdmitted) -> Exception:
-    # Whoever has a dependency of FastAPI's has Starlette; the package itself depends on nothing.
-    from starlette.exceptions import HTTPException
+def _unavailable(refusal: NotAdmitted) -> NotAdmitted:
+    """The same, of which Starlette makes a 503; an exception handler for `NotAdmitted` comes before that."""
+    # Whoever has a dependency of FastAPI's has loaded Starlette; the package itself depends on nothing.
+    answers = getattr(sys.modules.get("starlette.exceptions"), "HTTPException", None)
+    if answers is None:
+        return refusal
+    kind: Any = type(refusal)
+    unavailable: NotAdmitted = _kind_that_answers(kind, answers)(
+        503, str(refusal), {"Retry-After": _RETRY_AFTER}
+    )
+    return unavailable
 
-    return HTTPException(503, str(refusal), {"Retry-After": _RETRY_AFTER})
+
+@functools.cache
+def _kind_that_answers(kind: Any, answers: Any) -> Any:
+    said = {"__module__": kind.__module__, "__str__": lambda refusal: refusal.detail}
+    return type(kind.__name__, (kind, answers), said)

@@ -14,14 +14,16 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING
 
 from bridgehead import config as options
-from bridgehead import forks, log
+from bridgehead import forks, log, terminal
+from bridgehead._native import early_signals_heard, give_back_early_signals, take_early_signals
 from bridgehead.command import CommandServer
 from bridgehead.home import Home
 from bridgehead.notices import Notices
@@ -32,10 +34,12 @@ from bridgehead.terminal import Terminal
 
 if TYPE_CHECKING:
     from bridgehead.succession import Succession
+    from bridgehead.supervisor.hired import Start
 
 _PAUSE = 1.0  # seconds until a limit asks for another successor, when one did not come up
 _LONGEST_PAUSE = 30.0
-_BLOCKED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SCALING = (signal.SIGTTIN, signal.SIGTTOU)
+_BLOCKED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, *_SCALING)
 
 
 def run(settings: options.Config, environ: Mapping[str, str]) -> int:
@@ -65,11 +69,23 @@ class Alone(CommandServer):
         self._is_succeeded = False
         self._told = False  # by a signal, to end
         self._is_passed_on = False
+        self._put_off: list[Callable[[], None]] = []  # what was asked for before it served
 
     @property
     def exit_code(self) -> int:
         """That of the application, unless others go on with it."""
         return 0 if self._is_succeeded else super().exit_code
+
+    def _load(self) -> None:
+        """Import the application. Who ends meanwhile by SIGTERM says so, and as process 1 ends at all."""
+        pid = os.getpid()
+        line = f"INFO:     Told to end while the application was imported. Ending process [{pid}].\n"
+        take_early_signals(line if log.logger().isEnabledFor(log.INFO) else "")
+        try:
+            super()._load()
+        except BaseException:
+            give_back_early_signals()
+            raise
 
     def go_on(self) -> None:
         """Become the parent of whoever serves by now, or see that nobody is left."""
@@ -112,12 +128,14 @@ class Alone(CommandServer):
         numbers = [signal.SIGHUP]
         if signal.getsignal(signal.SIGUSR2) is signal.SIG_DFL:
             numbers.append(signal.SIGUSR2)
-        taken = Taken(numbers, self._handle_hangup)
+        scaling = [each for each in _SCALING if signal.getsignal(each) in (signal.SIG_DFL, signal.SIG_IGN)]
+        handlers = [Taken(numbers, self._handle_hangup), Taken(scaling, self._handle_scaling)]
         try:
             yield
         finally:
             if not self._is_succeeded:  # else the process goes on, and none may end it
-                taken.give_back()
+                for each in handlers:
+                    each.give_back()
 
     def _leave(self) -> None:
         if not self._is_succeeded:  # else its number stays the server's
@@ -129,6 +147,7 @@ class Alone(CommandServer):
         if self.started:
             self._notices.ready()
             self._live()
+            self._make_up()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """As any server; it is said unless others go on."""
@@ -143,6 +162,13 @@ class Alone(CommandServer):
         else:
             super()._over()
 
+    def _make_up(self) -> None:
+        """What was asked for before it served."""
+        for then in self._put_off:
+            self._heard(then)
+        for number in early_signals_heard():
+            os.kill(os.getpid(), number)
+
     def _live(self) -> None:
         """By the loop: one that is blocked gives no sign of life."""
         self._notices.alive()
@@ -151,26 +177,56 @@ class Alone(CommandServer):
 
     def _handle_hangup(self, sig: int, frame: FrameType | None) -> None:
         super()._handle_hangup(sig, frame)
-        if self._loop is not None:
+        self._heard(self._hung_up)
+
+    def _handle_scaling(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002
+        # Whoever reads from the terminal in here has the system send it again and again, until it is ignored.
+        if terminal.is_elsewhere() and signal.signal(sig, signal.SIG_IGN) is signal.SIG_IGN:
+            return
+        self._heard(partial(self._scale, sig))
+
+    def _heard(self, then: Callable[[], None]) -> None:
+        if self._is_succeeded:
+            # It is for who is the parent already, and the loop may be closed before it gets to it.
+            then()
+        elif self._loop is not None:
             with suppress(RuntimeError):  # the loop is closed
-                self._loop.call_soon_threadsafe(self._hung_up)
+                self._loop.call_soon_threadsafe(then)
 
     def _hung_up(self) -> None:
         if self._terminal.is_lost:
             os.kill(os.getpid(), signal.SIGTERM)
+        elif not self.started:
+            self._put_off.append(self._hung_up)
         elif self._succession is not None:
             self._succession.tell(signal.SIGHUP)
         else:
             self._notices.reloading()
             log.logger().info("Reloading: this process is succeeded by another once that is ready.")
-            self._have_successor()
+            self._have_successor("reload")
+
+    def _scale(self, number: int) -> None:
+        """One worker more has a parent; one less there cannot be."""
+        if not self.started:
+            self._put_off.append(partial(self._scale, number))
+            return
+        if self._succession is None and number == signal.SIGTTOU:
+            log.logger().info("One process serves, and stays: there is no worker to take away.")
+            return
+        if self._succession is None:
+            log.logger().info(
+                "One worker more is wanted: this process is succeeded by two, once one is ready."
+            )
+            self._have_successor("added")
+        if self._succession is not None:
+            self._succession.tell(number)
 
     def _spend(self, reason: str) -> None:
         if self._succession is None and time.monotonic() >= self._not_before:
             log.logger().info("Process [%d] %s. Another takes over.", os.getpid(), reason)
-            self._have_successor()
+            self._have_successor("recycled")
 
-    def _have_successor(self) -> None:
+    def _have_successor(self, why: "Start") -> None:
         if self.should_exit or not self.started:
             return
         # Imported when it is needed: few servers need it.
@@ -191,7 +247,7 @@ class Alone(CommandServer):
         # Descriptors of its own: if this server ends before, it closes these.
         theirs = [replace(each, socket=each.socket.dup()) for each in self._bound]
         forks.register(each.socket for each in theirs)
-        self._succession.begin(theirs)
+        self._succession.begin(theirs, why)
 
     def _take_leave(self) -> None:
         """The successor is ready: who comes from here on is for that."""

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any, NoReturn
 
-from bridgehead.errors import StartError, did_you_mean
+from bridgehead.errors import StartError, nearest
 from bridgehead.options import Option, Shape
 
 
@@ -39,16 +39,24 @@ class Parser(argparse.ArgumentParser):
             for option in members:
                 _add(section, option)
 
-    def refuse_unknown(self, unknown: Sequence[str], *, unexpected: str) -> None:
-        """Words that nothing was made of; `unexpected` is the hint for one that is no option."""
+    def refuse_unknown(self, unknown: Sequence[str], *, unexpected: str, others: Sequence[str] = ()) -> None:
+        """Words that nothing was made of; `unexpected` is the hint for one that is no option.
+
+        `others` are taken as well, though they are no options of this parser.
+        """
         if not unknown:
             return
         word = next((word for word in unknown if word.startswith("-")), unknown[0])
         if not word.startswith("-"):
             raise StartError(f"unexpected argument {word!r}", unexpected)
         flag = word.partition("=")[0]
+        if flag in self._option_string_actions:
+            raise StartError(f"{flag!r} stands behind `--`, where no word is an option", "write it before")
         otherwise = f"see `{self.prog} --help` for the options of this version"
-        hint = did_you_mean(flag, [*self._option_string_actions], otherwise=otherwise)
+        # Without dashes: two that all words begin with make strangers look alike.
+        names = {known.strip("-"): known for known in (*others, *self._option_string_actions)}
+        near = nearest(flag.strip("-"), names)
+        hint = f"did you mean `{names[near[0]]}`?" if near else otherwise
         raise StartError(f"there is no option {flag!r}", hint)
 
 

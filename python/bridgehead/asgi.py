@@ -6,12 +6,13 @@ Invariant: nothing that an application raises goes further than here; only a can
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
 from typing import Any
 
 from bridgehead import forks, log
 from bridgehead._native import ClientDisconnected, Http
 from bridgehead.errors import OUR_FOLDER
+from bridgehead.whereabouts import asked_in
 
 Application = Callable[..., Awaitable[None]]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -47,6 +48,15 @@ async def answer(
         lack = http.settle()
         if lack:
             log.misbehaviour(f"the application {lack}", http.names)
+
+
+def answer_by_name(
+    application: Application, scope: dict[str, Any], receive: Receive, send: Send, http: Http
+) -> Coroutine[Any, Any, None]:
+    """The same in asyncio's debug mode, whose lines then have the request in its task's coroutine."""
+    coroutine = answer(application, scope, receive, send, http)
+    coroutine.__qualname__ = f"answer to {asked_in(scope)}"  # type: ignore[attr-defined]
+    return coroutine
 
 
 def is_cancellation(error: BaseException) -> bool:

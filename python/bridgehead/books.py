@@ -4,7 +4,9 @@ Invariant: they may from before the application's startup until after its shutdo
 """
 
 import asyncio
+from contextlib import AbstractContextManager
 
+from bridgehead import vigil
 from bridgehead._native import Sheet, Sheets
 from bridgehead.admin import Desk
 from bridgehead.config import Config
@@ -18,16 +20,21 @@ class Books:
     def __init__(self, config: Config, station: Station | None) -> None:
         sheet = Sheet() if station is None else station.sheet
         self._desk: Desk | None = None
+        self._slow_step = config.slow_step
         if station is None:  # of one worker among several its parent tells operators
             sheet.begin()
             self._desk = Desk(config, sheet)
-        self.watched = Watched(asyncio.get_running_loop(), sheet)
+        self.watched = Watched(asyncio.get_running_loop(), sheet, among_others=station is not None)
         self.watched.begin()
 
     def show(self, figures: Sheets) -> None:
         """Tell operators of these from here on."""
         if self._desk is not None:
             self._desk.show(figures)
+
+    def vigil(self, what: str) -> AbstractContextManager[None]:
+        """Have it told what holds the loop while no network serves on it, but the application does this."""
+        return vigil.over(self.watched, self._slow_step, what)
 
     def close(self) -> None:
         """Nobody is told any more."""

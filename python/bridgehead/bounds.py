@@ -8,8 +8,8 @@ Those of clients are enforced by Rust, which reads them off a `Config`; 0 is non
 from dataclasses import dataclass
 
 from bridgehead import uvicorn_defaults
-from bridgehead.options import Shape, maybe, number_or, option, switch, whole
-from bridgehead.quantities import Bytes, seconds, size, some
+from bridgehead.options import Shape, limit, maybe, number_or, option, switch, whole
+from bridgehead.quantities import Bytes, at_most, seconds, size, some
 from bridgehead.websocket_options import WebSocketOptions
 
 _NEW = "new: uvicorn has no such option"
@@ -142,7 +142,7 @@ class Bounds(WebSocketOptions):
     )
     limit_connections: int | None = option(
         None,
-        read=maybe(whole(0, 2**31 - 1)),
+        read=maybe(limit(0, 2**31 - 1)),
         metavar="NUMBER",
         unset="as there are files for",
         group="Limits",
@@ -151,7 +151,7 @@ class Bounds(WebSocketOptions):
     )
     limit_connection_requests: int = option(
         0,
-        read=whole(0, 2**31 - 1),
+        read=limit(0, 2**31 - 1),
         metavar="NUMBER",
         group="Limits",
         help="the most requests of a connection; 0: any number",
@@ -159,7 +159,7 @@ class Bounds(WebSocketOptions):
     )
     limit_concurrency: int | str = option(
         1000,
-        read=number_or("auto", whole(0, 2**31 - 1)),
+        read=number_or("auto", limit(0, 2**31 - 1)),
         metavar="NUMBER|auto",
         group="Limits",
         help="the most requests that the application works on at once; 0: any; auto: by how long they take",
@@ -167,7 +167,7 @@ class Bounds(WebSocketOptions):
     )
     limit_queue: int = option(
         1000,
-        read=whole(0, 2**31 - 1),
+        read=limit(0, 2**31 - 1),
         metavar="NUMBER",
         group="Limits",
         help="the most requests that wait for others to end; beyond it, and without it (0): 503",
@@ -199,7 +199,7 @@ class Bounds(WebSocketOptions):
     )
     limit_header_bytes: Bytes = option(
         Bytes(32 * 1024),
-        read=some(16 * 1024**2),
+        read=at_most(16 * 1024**2),
         metavar="SIZE",
         group="Limits",
         help="the largest header lines of a request, all together",

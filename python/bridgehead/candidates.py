@@ -7,11 +7,14 @@ Invariant: nothing is called here, and an object that cannot be looked at is no 
 
 import functools
 import inspect
+import re
 import sys
 from types import FunctionType, ModuleType
 from typing import Any
 
 _MESSAGES = 3  # scope, receive, send
+_APPLICATION = re.compile(r"(?:^|_)(?:app|application|api|asgi|factory)(?:_|$)", re.IGNORECASE)
+_FRAMEWORK = re.compile(r"ASGI|App|API|Starlette|Litestar|Quart|Sanic")  # as applications' types are called
 
 
 def callables(holder: object) -> list[str]:
@@ -20,6 +23,16 @@ def callables(holder: object) -> list[str]:
     found = [name for name in names if callable(vars(holder)[name]) and _is_open(vars(holder)[name])]
     own = getattr(holder, "__name__", None)
     return sorted(found, key=lambda name: (getattr(vars(holder)[name], "__module__", own) != own, name))
+
+
+def holders(holder: object) -> list[str]:
+    """The public attributes that hold callables in turn, modules left out."""
+    held = {name: each for name, each in getattr(holder, "__dict__", {}).items() if not name.startswith("_")}
+    return sorted(
+        name
+        for name, each in held.items()
+        if _is_open(each) and not isinstance(each, ModuleType) and callables(each)
+    )
 
 
 def applications(module: ModuleType) -> list[str]:
@@ -56,6 +69,15 @@ def looks_like_a_factory(found: object) -> bool:
         return False
     parameters = inspect.signature(found).parameters.values()
     return all(each.default is not each.empty or each.kind is each.VAR_KEYWORD for each in parameters)
+
+
+def looks_like_a_maker(name: str, found: object) -> bool:
+    """A factory whose name or annotation says that it makes an application: not any without arguments."""
+    if not looks_like_a_factory(found):
+        return False
+    returned = getattr(found, "__annotations__", {}).get("return")
+    kind = returned if isinstance(returned, str) else getattr(returned, "__name__", "")
+    return bool(_APPLICATION.search(name) or _FRAMEWORK.search(kind))
 
 
 def _asked_for(found: object) -> list[str]:

@@ -16,6 +16,7 @@ from bridgehead._native import Tls, self_signed
 from bridgehead.address import TcpAddress
 from bridgehead.config import Config
 from bridgehead.errors import StartError
+from bridgehead.identity import Identity
 
 _LOOK = 1.0  # seconds; a change is taken once it has stayed the same for so long
 _LOCAL = ("localhost", "127.0.0.1", "::1")
@@ -56,7 +57,7 @@ class Credentials:
 
 def credentials(config: Config) -> Credentials:
     """What the options ask for, read and found good. `StartError` says what is wrong."""
-    certificates, keys = tuple(config.ssl_certfile), tuple(config.ssl_keyfile)
+    certificates, keys = config.certificate_files, config.key_files
     if not certificates and not config.ssl_self_signed:
         raise StartError("--ssl-keyfile: there is no certificate to the key", "name it with --ssl-certfile")
     if config.redirect_https and not config.insecure_bind:
@@ -76,16 +77,22 @@ def credentials(config: Config) -> Credentials:
     return Credentials(tls=Tls(wanted), files=wanted.files, state=state)
 
 
-def made_once(config: Config, stack: ExitStack) -> Config:
-    """The same certificate for each process: whoever has told a browser to take it need not do so again."""
+def made_once(config: Config, identity: Identity | None, stack: ExitStack) -> Config:
+    """The same certificate for each process: whoever has told a browser to take it need not do so again.
+
+    It is theirs whom the processes run as; None: whoever runs this.
+    """
     from tempfile import TemporaryDirectory
 
     folder = stack.enter_context(TemporaryDirectory(prefix="bridgehead-"))
     path = os.path.join(folder, "development.pem")
-    with open(path, "w", encoding="ascii") as file:  # the folder is ours alone
+    with open(path, "w", encoding="ascii") as file:  # the folder is theirs alone
         file.writelines(made(config))
-    certificates = (*config.ssl_certfile, path)
-    keys = (*config.ssl_keyfile, path) if config.ssl_keyfile else ()
+    if identity is not None:
+        for each in (path, folder):
+            os.chown(each, identity.user, identity.group)
+    certificates = (*config.certificate_files, path)
+    keys = (*config.key_files, path) if config.ssl_keyfile else None
     return replace(config, ssl_self_signed=False, ssl_certfile=certificates, ssl_keyfile=keys)
 
 

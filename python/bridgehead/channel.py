@@ -16,6 +16,7 @@ from bridgehead.config import OPTIONS, Config
 from bridgehead.station import Posting
 
 _CHUNK = 65536
+SILENCE = 2.0  # seconds within which a child that was told to stop has to say something
 STOP = {"stop": True}
 RETIRE = {"retire": True}  # a stop: somebody else lets clients in from here on
 LEVEL = "level"  # with what logs say from here on
@@ -50,6 +51,7 @@ class Order:
     path: list[str]
     recall: int = -1
     posting: Posting | None = None  # its part, if it is one of several
+    name: str = Config.calls_itself  # as which it says where it listens
 
     @property
     def title(self) -> list[str]:
@@ -61,7 +63,8 @@ class Order:
         """As JSON has it."""
         values = {option.name: _plain(getattr(self.config, option.name)) for option in OPTIONS}
         posting = None if self.posting is None else asdict(self.posting)
-        return {"config": values, "path": self.path, "recall": self.recall, "posting": posting}
+        own = {"config": values, "path": self.path, "recall": self.recall, "posting": posting}
+        return {**own, "name": self.name}
 
     @classmethod
     def read(cls, message: dict[str, Any]) -> "Order":
@@ -71,6 +74,7 @@ class Order:
             path=message["path"],
             recall=message["recall"],
             posting=None if message["posting"] is None else Posting.read(message["posting"]),
+            name=message["name"],
         )
 
 

@@ -9,7 +9,7 @@ load nothing that serves.
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import NoReturn
 
@@ -33,17 +33,17 @@ _ADDRESSES = ("bind", "host", "port", "uds", "fd")
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """`serve`: serve until told to stop, and end the process."""
-    _end(_serve, sys.argv[1:] if argv is None else argv)
+    _end(_serve, argv)
 
 
 def bridgehead(argv: Sequence[str] | None = None) -> NoReturn:
     """`bridgehead`: the same, and `bridgehead load` and `bridgehead ctl`."""
     words = sys.argv[1:] if argv is None else argv
     if words[:1] == [LOAD]:
-        _end(_load, words[1:])
+        _end(lambda words: _load(words[1:]), argv)
     if words[:1] == [CTL]:
-        _end(_ask, words[1:])
-    _end(_serve, words)
+        _end(lambda words: _ask(words[1:]), argv)
+    _end(_serve, argv)
 
 
 def _ask(words: Sequence[str]) -> int:
@@ -52,16 +52,20 @@ def _ask(words: Sequence[str]) -> int:
     return ctl(words)
 
 
-def _end(command: Callable[[Sequence[str]], int], words: Sequence[str]) -> NoReturn:
+def _end(command: Callable[[Sequence[str]], int], argv: Sequence[str] | None) -> NoReturn:
     _open_missing_descriptors()
     try:
-        code = command(words)
+        code = command(sys.argv[1:] if argv is None else argv)
     except StartError as problem:
         sys.stderr.write(problem.render())
         code = EXIT_START_FAILED
     except (KeyboardInterrupt, Interrupted):
-        code = EXIT_INTERRUPTED
-    sys.exit(code)
+        sys.exit(EXIT_INTERRUPTED)
+    if argv is not None:
+        sys.exit(code)  # a program that hands words over may catch it, and go on
+    from bridgehead.leaving import leave
+
+    leave(code)
 
 
 def _load(words: Sequence[str]) -> int:
@@ -79,13 +83,19 @@ def read_config(argv: Sequence[str], environ: Mapping[str, str]) -> Config:
 def _serve(argv: Sequence[str]) -> int:
     line = read_command_line(argv)
     folder = _folder()
-    settings = read_settings(line.given, os.environ, folder, line.config).with_application(folder)
+    prints = line.task in (Task.PRINT, Task.PRINT_TOML)
+    settings = read_settings(line.given, os.environ, folder, line.config)
+    settings = settings.with_any_application(folder) if prints else settings.with_application(folder)
+    if line.task is Task.SERVE and not (settings.config.reload or _has_a_parent(settings.config)):
+        _stay_as_process_1()
     given = dict(os.environ)
     os.environ.update({name: each.value for name, each in settings.variables.items()})
     _tell(settings, line)
-    if line.task in (Task.PRINT, Task.PRINT_TOML):
-        from bridgehead.print_config import as_file, as_table
+    if prints:
+        from bridgehead.print_config import as_file, as_table, overruled
 
+        if line.task is Task.PRINT_TOML:
+            _warn(overruled(settings))
         text = as_file(settings) if line.task is Task.PRINT_TOML else as_table(settings)
         sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
         return 0
@@ -110,7 +120,8 @@ def _serve(argv: Sequence[str]) -> int:
 
     from bridgehead.alone import run
 
-    return run(settings.config, given)  # its successor reads the env file itself
+    # Its successor reads the env file itself. Threads of an application that has served are waited for.
+    sys.exit(run(settings.config, given))
 
 
 def _take_passed_sockets(settings: Settings, given: dict[str, str]) -> None:
@@ -121,6 +132,14 @@ def _take_passed_sockets(settings: Settings, given: dict[str, str]) -> None:
     activation.take(given, os.getpid())
     if passed and not any(name in settings.resolved.origins for name in _ADDRESSES):
         settings.config.bind = tuple(f"fd://{number}" for number, _ in passed)
+
+
+def _stay_as_process_1() -> None:
+    """Go on in a child of it."""
+    if os.getpid() == 1:
+        from bridgehead.init_process import stay
+
+        stay(os.environ)
 
 
 def _has_a_parent(config: Config) -> bool:
@@ -144,10 +163,16 @@ def _tell(settings: Settings, line: CommandLine) -> None:
         log.configure(Config(""))  # on stderr: stdout is for what is printed, wherever lines go otherwise
     else:
         log.configure(settings.config)
-    for sentence in (*strays(os.environ), *line.doubts, *settings.doubts()):
-        log.logger().warning("%s", sentence)
+    _warn((*strays(os.environ), *line.doubts, *settings.doubts()))
     for sentence in settings.notes() if line.task in (Task.SERVE, Task.CHECK) else ():
         log.logger().info("%s", sentence)
+
+
+def _warn(sentences: Iterable[str]) -> None:
+    from bridgehead import log
+
+    for sentence in sentences:
+        log.logger().warning("%s", sentence)
 
 
 def _open_missing_descriptors() -> None:

@@ -39,7 +39,9 @@ def check(settings: options.Config) -> int:
         log.outcome(log.INFO, f"{config.loaded_name} loads, and the settings are valid.")
         return 0
 
-    return OwnLoop(config).run(load_it())
+    own = OwnLoop(config)
+    own.leave_threads()
+    return own.run(load_it())
 
 
 class CommandServer(Server):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, NoReturn
 
-from bridgehead.aliases import written_out
+from bridgehead.aliases import NEAR_NAMES, written_out
 from bridgehead.argument_parser import Parser
 from bridgehead.config import OPTIONS
 from bridgehead.errors import StartError
@@ -81,7 +81,9 @@ def read_command_line(argv: Sequence[str]) -> CommandLine:
     words, left_out = written_out(argv, parser.flags)
     parsed, unknown = parser.parse_known_args(words)
     refuse_uvicorns(unknown)
-    parser.refuse_unknown(unknown, unexpected="one TARGET is enough; options begin with --")
+    parser.refuse_unknown(
+        unknown, unexpected="one TARGET is enough; options begin with --", others=NEAR_NAMES
+    )
     written = vars(parsed)
     given = {
         option.name: Given(value=written[option.name], source=option.flags)

@@ -1,8 +1,8 @@
 """Every option, once: the command line, the environment, docs/settings.md and Rust all read this.
 
 What a client may cost is in `bounds.py`, TLS in `encryption.py`, how many processes serve in `processes.py`,
-proxies in `proxy_options.py`. Not how an option is read from text (`options.py`), nor where the values come
-from (`sources.py`).
+proxies in `proxy_options.py`, files in `static_options.py`. Not how an option is read from text
+(`options.py`), nor where the values come from (`sources.py`).
 
 Invariant: a `Config` that exists is valid, however it was made or changed.
 """
@@ -12,15 +12,15 @@ Invariant: a `Config` that exists is valid, however it was made or changed.
 import os
 from collections.abc import Awaitable, Callable
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from bridgehead import address, levels
 from bridgehead.access_format import read as read_access_format
+from bridgehead.compress_options import CompressOptions
 from bridgehead.errors import StartError
 from bridgehead.log_config import read as read_log_config
 from bridgehead.logging_config import LOGGING_CONFIG as LOGGING_CONFIG
 from bridgehead.loop_name import read as loop_name
-from bridgehead.operations import Operations
 from bridgehead.options import (
     Option,
     Shape,
@@ -30,6 +30,7 @@ from bridgehead.options import (
     each_below,
     folders_below,
     header,
+    limit,
     many,
     maybe,
     option,
@@ -38,7 +39,6 @@ from bridgehead.options import (
     place,
     switch,
     text,
-    whole,
 )
 from bridgehead.quantities import seconds
 from bridgehead.uvicorn_defaults import heeding
@@ -54,8 +54,10 @@ _NEW = "new: uvicorn has no such option"
 
 
 @dataclass(slots=True)
-class Config(Operations):
+class Config(CompressOptions):
     """How to serve. The attributes are uvicorn's parameter names, and may be assigned; None: the default."""
+
+    calls_itself: ClassVar[str] = "Bridgehead"  # where it is said what is listened on
 
     app: str | Application = option(
         "",
@@ -184,7 +186,7 @@ class Config(Operations):
     )
     backlog: int = option(
         2048,
-        read=whole(1, 2**31 - 1),
+        read=limit(0, 2**31 - 1),
         metavar="NUMBER",
         group="Address",
         help="connections the kernel keeps waiting; it caps this at net.core.somaxconn",
@@ -214,6 +216,14 @@ class Config(Operations):
         help="add this header to every response; several times",
     )
 
+    http1_early_hints: bool = option(
+        False,
+        read=switch,
+        shape=Shape.SWITCH,
+        group="Responses",
+        help="offer http.response.early_hint in HTTP/1.1 too; only if clients and proxies skip a 103",
+        differs=_NEW,
+    )
     pathsend: bool = option(
         False,
         read=switch,
@@ -351,7 +361,7 @@ class Config(Operations):
 
     def addresses(self) -> tuple[address.Address, ...]:
         """Where to listen, and by what clients are let in."""
-        tcp = address.TcpAddress(host=self.host, port=self.port)
+        tcp = address.TcpAddress(host=self.host, port=self.port, option="--port")
         ours = (
             map(address.parse_address, self.bind) if self.bind else [address.first_of(self.uds, self.fd, tcp)]
         )

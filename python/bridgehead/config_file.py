@@ -7,7 +7,7 @@ Invariant: a key that sets nothing ends the start, and each value is of the type
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,13 +15,16 @@ from bridgehead.config import OPTIONS
 from bridgehead.errors import StartError, did_you_mean
 from bridgehead.options import Option, Shape
 from bridgehead.sources import Given, is_uvicorns
-from bridgehead.toml_file import PYPROJECT, Document, Table, mentions, read_toml
+from bridgehead.toml_file import PYPROJECT, Document, Table, mentions, read_toml, shown
 from bridgehead.toml_text import as_toml, kind_of, kinds
 
-_TABLE: Table = ("tool", "bridgehead")
+_OURS = "bridgehead"
+_TABLE: Table = ("tool", _OURS)
 _WHOLE_FILE: Table = ()
 # Without it no file has the table, however that is written; a project that only depends on us is not parsed.
 _SIGN = re.compile(rb"""(?m)^\s*\[*[\s"']*tool["'\s]*(\]|=|\.[\s"']*bridgehead)""")
+# Heads of tables whose names might be ours with a slip of the pen: nearly all other tools' are not.
+_NEAR_SIGN = re.compile(rb"""(?mi)^\s*\[+[\s"']*tool["'\s]*\.[\s"']*(br[\w-]+|b[\w-]*h[\w-]*d[\w-]*)""")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +49,12 @@ def read_config_file(named: Given | None, folder: Path) -> ConfigFile | None:
     if file.name != PYPROJECT and "tool" not in document.values:
         return _settings(document, _WHOLE_FILE)
     if document.at(_TABLE) is None:
-        raise StartError(f"{named.source}: {document.name} has no [tool.bridgehead]", "add the table")
+        tools = document.values.get("tool")
+        near = next(filter(_is_near, tools if isinstance(tools, dict) else ()), None)
+        hint = "add the table" if near is None else f"did you mean [tool.bridgehead] by [tool.{near}]?"
+        raise StartError(f"{named.source}: {document.name} has no [tool.bridgehead]", hint)
+    if file.name != PYPROJECT:
+        _refuse_what_is_beside_the_table(document)
     return _settings(document, _TABLE)
 
 
@@ -57,6 +65,31 @@ def _nearest(folder: Path) -> ConfigFile | None:
             if document.at(_TABLE) is not None:
                 return _settings(document, _TABLE)
     return None
+
+
+def misnamed_tables(named: Given | None, found: ConfigFile | None, folder: Path) -> Iterator[str]:
+    """A sentence for each table that is almost ours in a pyproject.toml that was looked at."""
+    if named is not None:
+        return
+    for each in (folder, *folder.parents):
+        file = each / PYPROJECT
+        if mentions(file, folder, _NEAR_SIGN):
+            name, lines = shown(file, folder), file.read_bytes().splitlines()
+            tables = [match[1].decode() if (match := _NEAR_SIGN.match(line)) else "" for line in lines]
+            for table in filter(_is_near, dict.fromkeys(tables)):
+                place = f"{name}, line {tables.index(table) + 1}"
+                yield f"{place}: [tool.{table}] sets nothing; did you mean [tool.bridgehead]?"
+        if found is not None and found.name == shown(file, folder):
+            return
+
+
+def _is_near(table: str) -> bool:
+    """Whether our table was meant. `bridgehead-…` may be a tool beside us."""
+    if table == _OURS or table.startswith((f"{_OURS}-", f"{_OURS}_")):
+        return False
+    import difflib  # costs 5 ms, and only mistakes need it
+
+    return bool(difflib.get_close_matches(table.lower(), [_OURS], cutoff=0.8))
 
 
 def _settings(document: Document, table: Table) -> ConfigFile:
@@ -82,6 +115,15 @@ def _settings(document: Document, table: Table) -> ConfigFile:
     return ConfigFile(name=document.name, given=given)
 
 
+def _refuse_what_is_beside_the_table(document: Document) -> None:
+    """A file of ours may have its keys in either place. In both, those at its top would set nothing."""
+    names = {option.name for option in OPTIONS}
+    for key, value in document.values.items():
+        if key.replace("-", "_") in names or not isinstance(value, dict):
+            message = f"{document.place(_WHOLE_FILE, key)} sets nothing: the file has a [tool.bridgehead]"
+            raise StartError(message, "move it below [tool.bridgehead], or leave that line out of the file")
+
+
 def _unknown(place: str, key: str) -> StartError:
     if is_uvicorns(key):
         message = f"{place} is a setting of uvicorn's that is not there yet"
@@ -101,6 +143,6 @@ def _judge_type(place: str, option: Option, value: object) -> None:
     try:
         read = option.read(meant)
     except StartError:
-        raise StartError(message) from None
+        raise StartError(message, f"this is for: {option.help}") from None
     right = as_toml(meant if option.shape is Shape.LIST else read)
     raise StartError(message, f"write `{option.toml_key} = {right}`")

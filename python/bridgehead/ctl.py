@@ -2,7 +2,8 @@
 
 Not what it answers (`supervisor/questions.py`).
 
-Invariant: exit code 0 says that the server has taken it; what it says to a refusal is on stderr.
+Invariant: exit code 0 says that the server has taken it, or with `--wait` has done it; what it says to a
+refusal is on stderr.
 """
 
 import argparse
@@ -10,6 +11,7 @@ import json
 import os
 import socket
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,6 +19,7 @@ from bridgehead.errors import StartError
 
 _VARIABLE = "BRIDGEHEAD_CONTROL_SOCKET"
 _PATIENCE = 10.0  # seconds for an answer, which is given at once
+_LOOK = 0.1  # seconds between two looks at what is waited for
 _REFUSED = 1
 
 
@@ -26,7 +29,10 @@ def main(words: Sequence[str]) -> int:
     if not asked.socket:
         raise StartError("no control socket is named", f"write --control-socket PATH, or set {_VARIABLE}")
     question = {name: value for name, value in vars(asked).items() if name not in ("socket", "json")}
+    waits = question.pop("wait", False)
     answer = ask(asked.socket, question)
+    if answer["ok"] and waits:
+        answer = _reloaded(asked.socket)
     if asked.json:
         sys.stdout.write(json.dumps(answer, indent=2) + "\n")
     elif not answer["ok"]:
@@ -54,6 +60,15 @@ def ask(path: str, question: Mapping[str, Any]) -> dict[str, Any]:
     return answer
 
 
+def _reloaded(path: str) -> dict[str, Any]:
+    """What becomes of the reload that is underway; as if it had been the answer."""
+    while (status := ask(path, {"do": "status"}))["state"] == "reloading":
+        time.sleep(_LOOK)
+    if status["reload"] == "complete":
+        return {"ok": True}
+    return {"ok": False, "error": "the reload has failed, and the old workers serve on: see the server's log"}
+
+
 def _table(status: Mapping[str, Any]) -> str:
     lines = [
         f"parent {status['pid']}: {status['state']}, {status['wanted']} workers wanted",
@@ -73,24 +88,31 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="bridgehead ctl", description="Ask a server that runs with --control-socket."
     )
-    parser.add_argument(
-        "--control-socket",
-        dest="socket",
-        metavar="PATH",
-        default=os.environ.get(_VARIABLE),
-        help=f"or {_VARIABLE}",
-    )
-    parser.add_argument("--json", action="store_true", help="print the answer as it came")
+    _take_common(parser, os.environ.get(_VARIABLE), as_json=False)
+    behind = argparse.ArgumentParser(add_help=False)  # the same behind a command, which outranks
+    _take_common(behind, argparse.SUPPRESS, as_json=argparse.SUPPRESS)
     commands = parser.add_subparsers(dest="do", metavar="COMMAND", required=True)
-    commands.add_parser("status", help="who serves, and how they fare")
-    commands.add_parser("reload", help="replace each worker, as SIGHUP does")
-    scale = commands.add_parser("scale", help="have so many workers")
+
+    def command(name: str, says: str) -> argparse.ArgumentParser:
+        return commands.add_parser(name, help=says, parents=[behind])
+
+    command("status", "who serves, and how they fare")
+    reload = command("reload", "replace each worker, as SIGHUP does")
+    reload.add_argument("--wait", action="store_true", help="until it is over; exit code 1 if it has failed")
+    scale = command("scale", "have so many workers")
     scale.add_argument("workers", type=int, metavar="NUMBER")
-    commands.add_parser("stop", help="end in order, as SIGTERM does")
-    drain = commands.add_parser("drain", help="replace one worker: it finishes what it has begun")
+    command("stop", "end in order, as SIGTERM does")
+    drain = command("drain", "replace one worker: it finishes what it has begun")
     drain.add_argument("worker", type=int, metavar="PID")
-    level = commands.add_parser("log-level", help="what the server says, until its workers are replaced")
+    level = command("log-level", "what the server says, until its workers are replaced")
     level.add_argument("level", metavar="LEVEL")
-    stacks = commands.add_parser("stacks", help="have a worker write on its stderr where it is")
+    stacks = command("stacks", "have a worker write on its stderr where it is")
     stacks.add_argument("worker", type=int, metavar="PID")
     return parser
+
+
+def _take_common(parser: argparse.ArgumentParser, path: str | None, *, as_json: bool | str) -> None:
+    parser.add_argument(
+        "--control-socket", dest="socket", metavar="PATH", default=path, help=f"or {_VARIABLE}"
+    )
+    parser.add_argument("--json", action="store_true", default=as_json, help="print the answer as it came")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bridgehead._native import Server as Network
-from bridgehead._native import Sheet
+from bridgehead._native import Sheet, ShownGates
 from bridgehead.admission import Gauges, named
 from bridgehead.slow_steps import SlowStep as SlowStep
 from bridgehead.slow_steps import SlowSteps
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 _MICROSECOND = 1e-6
+_MILLISECOND = 1e-3
 
 # By their loops; the executors only where a loop does not show its own.
 _watched: "weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, list[Watched]]" = weakref.WeakKeyDictionary()
@@ -44,7 +45,7 @@ class Snapshot:
     `queued` are requests that wait for `--limit-concurrency`, `arrived` those that wait for the loop. `tasks`
     are all of the loop that are not done, the server's own few as well. `blocked_for` is zero unless another
     thread looks while a step holds the loop for longer than `--slow-step`. `longest_request` is that of the
-    longest step, if it was slow and for one.
+    longest step, if it was slow and for one. `executor` is None if it is one of which nothing is known.
     """
 
     running: int
@@ -58,7 +59,7 @@ class Snapshot:
     blocked_for: float
     gil_wait: float
     longest_gil_wait: float
-    executor: Executor
+    executor: Executor | None
     slowest: tuple[SlowStep, ...]
     gates: dict[str, Gauges]
 
@@ -66,15 +67,17 @@ class Snapshot:
 class Watched:
     """A server's loop, and its network as long as that serves."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, sheet: Sheet) -> None:
-        self.steps = SlowSteps(loop)
+    def __init__(self, loop: asyncio.AbstractEventLoop, sheet: Sheet, *, among_others: bool) -> None:
+        self.steps = SlowSteps(loop, among_others=among_others)
         self.sheet = sheet
         self._loop = loop
         self._network: Network | None = None
+        self._gates: ShownGates | None = None
 
     def begin(self) -> None:
         """The application may ask from here on, while it starts as well."""
         _watched.setdefault(self._loop, []).append(self)
+        self._gates = self.sheet.show_gates()
 
     def serve(self, network: Network) -> None:
         """There are requests from now on."""
@@ -87,15 +90,19 @@ class Watched:
     def end(self) -> None:
         """Nobody is told any more."""
         _watched.get(self._loop, []).remove(self)
+        if self._gates is not None:
+            self._gates.close()
 
-    def count(self) -> tuple[int, int, int, int]:
+    def count(self) -> tuple[int, tuple[int, int, int] | None]:
         """What only Python knows; called by Rust, on a thread of its own."""
         executor = executor_of(self._loop)
-        return tasks_of(self._loop), executor.queued, executor.threads, executor.most
+        known = None if executor is None else (executor.queued, executor.threads, executor.most)
+        return tasks_of(self._loop), known
 
     def snapshot(self) -> Snapshot:
         """How it stands now."""
         health, slowest = self.sheet.health(), self.steps.slowest()
+        longest_step = health["longest_step"] * _MICROSECOND
         queued, arrived = self._network.queued if self._network is not None else (0, 0)
         return Snapshot(
             running=self._network.running if self._network is not None else 0,
@@ -103,8 +110,8 @@ class Watched:
             arrived=arrived,
             tasks=tasks_of(self._loop),
             loop_lag=health["loop_lag"] * _MICROSECOND,
-            longest_step=health["longest_step"] * _MICROSECOND,
-            longest_request=slowest[0].request if slowest else "",
+            longest_step=longest_step,
+            longest_request=_request_of(slowest, longest_step),
             slow_steps=health["slow_steps"],
             blocked_for=health["blocked_for"] * _MICROSECOND,
             gil_wait=health["gil_wait"] * _MICROSECOND,
@@ -129,6 +136,11 @@ def snapshot() -> Snapshot:
     return there[-1][-1].snapshot()
 
 
+def _request_of(slowest: tuple[SlowStep, ...], longest_step: float) -> str:
+    """For which the longest step was: none of what was shorter, while that is all that is known of it."""
+    return slowest[0].request if slowest and slowest[0].longest + _MILLISECOND > longest_step else ""
+
+
 def tasks_of(loop: asyncio.AbstractEventLoop) -> int:
     """How many tasks are not done; for any thread."""
     try:
@@ -137,20 +149,40 @@ def tasks_of(loop: asyncio.AbstractEventLoop) -> int:
         return 0
 
 
-def executor_of(loop: asyncio.AbstractEventLoop) -> Executor:
-    """What is known of the default executor; nothing before it was used."""
-    executor: Any = getattr(loop, "_default_executor", None) or _executors.get(loop)
+def executor_of(loop: asyncio.AbstractEventLoop) -> Executor | None:
+    """What is known of the default executor; none has threads before its first call. None if it is hidden."""
+    try:
+        executor: Any = loop._default_executor  # type: ignore[attr-defined]
+    except AttributeError:
+        if loop not in _executors:
+            return None
+        executor = _executors[loop]
+    if executor is None:
+        return Executor(queued=0, threads=0, most=0)
     try:
         return Executor(
             queued=executor._work_queue.qsize(), threads=len(executor._threads), most=executor._max_workers
         )
-    except AttributeError:  # there is none, or it is somebody's own
-        return Executor(queued=0, threads=0, most=0)
+    except AttributeError:  # it is of somebody's own kind
+        return None
 
 
 def show_executor(loop: asyncio.AbstractEventLoop) -> None:
-    """Have a loop that hides its default executor use one that is seen. Its threads begin with its calls."""
+    """Have a loop that hides its default executor use one that is seen, as will be those that it is given.
+
+    Its threads begin with its calls.
+    """
     from concurrent.futures import ThreadPoolExecutor
 
-    executor = _executors[loop] = ThreadPoolExecutor(thread_name_prefix="asyncio")
-    loop.set_default_executor(executor)
+    hidden, itself = type(loop).set_default_executor, weakref.ref(loop)
+
+    def set_default_executor(executor: Any) -> None:
+        if (loop := itself()) is not None:
+            hidden(loop, executor)
+            _executors[loop] = executor
+
+    try:
+        loop.set_default_executor = set_default_executor  # type: ignore[method-assign]
+    except AttributeError:  # it has no room for it, and what it will be given will not be seen
+        return
+    set_default_executor(ThreadPoolExecutor(thread_name_prefix="asyncio"))

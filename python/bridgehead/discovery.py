@@ -2,7 +2,7 @@
 
 Not the choice of an object in a module (`load_app.py`), and nothing is imported here.
 
-Invariant: the first place that has one decides, and who finds nothing learns every place that was looked at.
+Invariant: the first place that has one decides, and who needs one learns every place that was looked at.
 """
 
 import os
@@ -20,7 +20,7 @@ _TABLE = ("tool", "fastapi")
 _KEY = "entrypoint"
 
 
-def find_application(folder: Path, app_dir: str) -> Given:
+def find_application(folder: Path, app_dir: str) -> Given | None:
     """A target, and where it was found. Files are looked for in `app_dir`, if there is one."""
     if named := _entrypoint(folder):
         return named
@@ -28,10 +28,21 @@ def find_application(folder: Path, app_dir: str) -> Given:
     for name in FILES:
         if os.path.isfile(place / name):
             return Given(value=name, source=f"found in {place}", folder=str(place))
-    looked = f"{', '.join(FILES[:-1])} or {FILES[-1]} in {place}"
+    return None
+
+
+def looked_for(folder: Path, app_dir: str) -> str:
+    """The files that would have been taken, and where."""
+    return f"{', '.join(FILES[:-1])} or {FILES[-1]} in {Path(folder, app_dir)}"
+
+
+def need_application(folder: Path, app_dir: str) -> Given:
+    """The same, for who cannot do without."""
+    if found := find_application(folder, app_dir):
+        return found
     hint = "write `serve module:app` or `serve path/to/file.py`; or, to write it once,"
     raise StartError(
-        f"no application was named, and there is no {looked}",
+        f"no application was named, and there is no {looked_for(folder, app_dir)}",
         f'{hint} `app = "module:app"` under [tool.bridgehead] in {PYPROJECT}',
     )
 

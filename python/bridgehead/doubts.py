@@ -5,6 +5,7 @@ Not mistakes: those are a `StartError`. Not variables that set nothing (`sources
 Invariant: nothing is changed here; what is warned of is served as it was set.
 """
 
+import os
 import sys
 from collections.abc import Iterator
 
@@ -12,6 +13,7 @@ from bridgehead.config import OPTIONS
 from bridgehead.forwarded import misread
 from bridgehead.patience import longest_delay
 from bridgehead.sources import Given, Resolved
+from bridgehead.static_options import url_and_place
 from bridgehead.uvicorn_options import without_effect
 
 _TLS = ("ssl_keyfile_password", "ssl_min_version", "ssl_version", "ssl_ciphers")
@@ -20,6 +22,8 @@ _JITTERS = (
     ("limit_max_requests_jitter", "limit_max_requests"),
     ("worker_lifetime_jitter", "worker_lifetime"),
 )
+_OF_FILES = ("static_max_age", "limit_static")
+_OF_COMPRESSION = ("compress_types", "compress_min_size")
 _RELOADING = ("reload_dirs", "reload_includes", "reload_excludes", "reload_delay", "reload_poll")
 
 
@@ -32,8 +36,11 @@ def doubts(settings: Resolved) -> Iterator[str]:
     yield from _from_no_proxy(settings)
     yield from _delayed_too_long(settings)
     yield from _limits_in_vain(settings)
+    yield from _without_files(settings)
+    yield from _without_compression(settings)
+    yield from _unwritten(settings)
     yield from _cut_by_the_kernel(settings)
-    yield from without_effect(settings.config.http)
+    yield from without_effect(settings.config.http, settings.config.ws)
     root_path = settings.config.root_path
     if root_path and not (root_path.startswith("/") and not root_path.endswith("/")):
         meant = root_path.strip("/")
@@ -97,13 +104,65 @@ def _limits_in_vain(settings: Resolved) -> Iterator[str]:
                 yield f"{origins[name].source} does nothing with --reload."
 
 
+def _without_files(settings: Resolved) -> Iterator[str]:
+    """Words about files that nobody serves, and a page that is not there for those that are not."""
+    config = settings.config
+    folders = dict(map(url_and_place, config.static))
+    if not any(folders.values()):
+        for name in _OF_FILES:
+            if (given := _said(settings, name)) is not None:
+                yield f"{given.source} does nothing without --static."
+    for url, file in map(url_and_place, config.static_fallback):
+        folder = folders.get(url)
+        # A directory that is not there ends the start.
+        if folder and os.path.isdir(folder) and not os.path.isfile(os.path.join(folder, file)):
+            source = settings.origins["static_fallback"].source
+            yield f"{source}: there is no {file!r} in {folder!r}; until there is, nothing stands for a page."
+
+
+def _without_compression(settings: Resolved) -> Iterator[str]:
+    if settings.config.compress or "compress" in settings.origins:
+        return
+    for name in _OF_COMPRESSION:
+        if (given := _said(settings, name)) is not None:
+            yield f"{given.source} does nothing without --compress."
+
+
+def _unwritten(settings: Resolved) -> Iterator[str]:
+    """Words about lines that nobody writes, or that others write."""
+    config = settings.config
+    form = _said(settings, "access_log_format")
+    if form is not None and not config.access_log:
+        yield f"{form.source} does nothing with --no-access-log."
+    elif form is not None and "{request_id}" in (config.access_log_format or "") and not config.request_id:
+        yield f"{form.source}: {{request_id}} is - in every line without --request-id."
+    given = _said(settings, "log_format")
+    if given is not None and config.log_format != "text" and "log_config" in settings.origins:
+        yield f"{given.source} does nothing with --log-config, whose formatters write the lines."
+
+
 def _without_tls(settings: Resolved) -> Iterator[str]:
     """What would be an error if it asked for more than TLS itself does is one (`certificates.py`)."""
     if settings.config.is_ssl:
+        yield from _unasked(settings)
         return
+    for name in ("ssl_certfile", "ssl_keyfile"):
+        if (given := settings.origins.get(name)) is not None:
+            yield f"{given.source} is empty: clients are let in without TLS."
     for name in _TLS:
         if (given := _said(settings, name)) is not None:
             yield f"{given.source} does nothing without --ssl-certfile."
+
+
+def _unasked(settings: Resolved) -> Iterator[str]:
+    """Words about certificates of clients that nobody asks for, and a certificate that few are shown."""
+    config, origins = settings.config, settings.origins
+    for name in ("ssl_ca_certs", "ssl_crl"):
+        if name in origins and getattr(config, name) and not config.ssl_cert_reqs:
+            yield f"{origins[name].source} does nothing without --ssl-cert-reqs: no client is asked."
+    if "ssl_self_signed" in origins and config.ssl_self_signed and config.ssl_certfile:
+        source = origins["ssl_self_signed"].source.partition("/--no-")[0]
+        yield f"{source} beside --ssl-certfile is shown only for names that no other has."
 
 
 def _without_reload(settings: Resolved) -> Iterator[str]:

@@ -14,17 +14,19 @@ from bridgehead.options import (
     below,
     choice,
     each_below,
+    files,
+    files_below,
     many,
     maybe,
     option,
     path,
     switch,
     text,
+    unless_empty,
     whole,
 )
 
 _NEW = "new: uvicorn has no such option"
-_NO_FILES: str | tuple[str, ...] = ()  # one may be given as a text, as in uvicorn
 _PROTOCOL = whole(0, 2**31 - 1)
 
 # What Python's `ssl` calls the numbers that cannot be had.
@@ -35,6 +37,8 @@ _REFUSED = {
     4: "PROTOCOL_TLSv1_1",
     16: "PROTOCOL_TLS_CLIENT",
 }
+_MINIMUM = choice("1.2", "1.3")
+_BROKEN = ("1", "1.0", "1.1")  # RFC 8996
 _BOTH, _ONLY_12 = (2, 17), 5  # PROTOCOL_TLS and PROTOCOL_TLS_SERVER, PROTOCOL_TLSv1_2
 
 
@@ -48,26 +52,37 @@ def protocol(value: object) -> int:
     raise StartError(f"{number} is {name}, which cannot be spoken here", hint)
 
 
+def min_version(value: object) -> str:
+    """An option's reader: the lowest version of TLS that is spoken."""
+    asked = str(value).strip().lower().removeprefix("tls").removeprefix("v")
+    if asked in _BROKEN:
+        raise StartError(
+            f"TLS {asked} cannot be spoken here: it is broken, and rustls does not have it",
+            "leave it out for TLS 1.2 and 1.3; 1.3 is 1.3 alone",
+        )
+    return _MINIMUM(value)
+
+
 @dataclass(slots=True, kw_only=True, init=False, repr=False, eq=False)  # `Config` has these
 class Encryption(Bounds):
     """What the server shows to its clients, and asks of them."""
 
-    ssl_certfile: str | tuple[str, ...] = option(
-        _NO_FILES,
-        read=many(path, separator=os.pathsep),
+    ssl_certfile: str | tuple[str, ...] | None = option(
+        None,
+        read=files,
         shape=Shape.LIST,
         metavar="FILE",
-        anchor=each_below,
+        anchor=files_below,
         group="TLS",
         help="speak TLS with this certificate (PEM, with those that lead to its root); several times",
     )
-    ssl_keyfile: str | tuple[str, ...] = option(
-        _NO_FILES,
-        read=many(path, separator=os.pathsep),
+    ssl_keyfile: str | tuple[str, ...] | None = option(
+        None,
+        read=files,
         shape=Shape.LIST,
         metavar="FILE",
         unset="in the certificate's file",
-        anchor=each_below,
+        anchor=files_below,
         group="TLS",
         help="its key: PKCS#8, PKCS#1 or SEC1, encrypted or not; one for each certificate, in their order",
     )
@@ -89,7 +104,7 @@ class Encryption(Bounds):
     )
     ssl_min_version: str = option(
         "1.2",
-        read=choice("1.2", "1.3"),
+        read=min_version,
         metavar="1.2|1.3",
         group="TLS",
         help="the lowest version that is spoken",
@@ -120,7 +135,7 @@ class Encryption(Bounds):
     )
     ssl_ca_certs: str | None = option(
         None,
-        read=maybe(path),
+        read=unless_empty(path),
         metavar="FILE",
         anchor=below,
         group="TLS",
@@ -156,6 +171,16 @@ class Encryption(Bounds):
     )
 
     @property
+    def certificate_files(self) -> tuple[str, ...]:
+        """Each of `ssl_certfile`, which is as it was given."""
+        return _several(self.ssl_certfile)
+
+    @property
+    def key_files(self) -> tuple[str, ...]:
+        """Each of `ssl_keyfile`."""
+        return _several(self.ssl_keyfile)
+
+    @property
     def is_ssl(self) -> bool:
         """Whether clients are let in by TLS."""
         return bool(self.ssl_certfile or self.ssl_keyfile or self.ssl_self_signed)
@@ -168,3 +193,7 @@ class Encryption(Bounds):
                     f"--{name.replace('_', '-')} is for TLS, and there is no certificate",
                     "name one with --ssl-certfile, or have one made for development: --ssl-self-signed",
                 )
+
+
+def _several(files: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    return (files,) if isinstance(files, str) else files or ()

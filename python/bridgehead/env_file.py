@@ -42,7 +42,8 @@ def read_env_file(path: str, environ: Mapping[str, str]) -> dict[str, Variable]:
         raise StartError(f"{path} is not UTF-8", "save it as UTF-8") from None
     except OSError as problem:
         why = (problem.strerror or str(problem)).lower()
-        raise StartError(f"{path} cannot be read: {why}", "name a file of lines such as NAME=value") from None
+        hint = "check the path of --env-file: it names a file of lines such as NAME=value"
+        raise StartError(f"{path} cannot be read: {why}", hint) from None
     found: dict[str, Variable] = {}
     for line, name, value in _statements(path, text):
         known = {name: each.value for name, each in found.items()} | dict(environ)

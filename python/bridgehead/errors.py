@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 EXIT_START_FAILED = 3  # uvicorn's STARTUP_FAILURE, which process managers know
 EXIT_STOP_FAILED = 1  # the application's shutdown failed, or took longer than the last deadline
+EXIT_OVERDUE = 4  # the same, of a worker to its parent, which tells the two apart
+
+_PARTS_COUNT = 0.15  # of a likeness of 1: a letter too few in one of three words is less
 
 OUR_FOLDER = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _IMPORT_MACHINERY = os.sep + os.path.join("importlib", "__init__.py")
@@ -47,11 +50,24 @@ class Interrupted(Exception):  # noqa: N818 (an event: nobody made an error)
 
 
 def nearest(word: str, names: Iterable[str]) -> list[str]:
-    """The names that may have been meant by `word`, the likeliest first."""
+    """The names that may have been meant by `word`, the likeliest first.
+
+    Those that go on where it ends come first; one all of whose parts it has is as good as a nearer one.
+    """
     import difflib  # costs 5 ms, and only mistakes need it
 
-    by_lower = {name.lower(): name for name in names}
-    return [by_lower[near] for near in difflib.get_close_matches(word.lower(), by_lower, n=3, cutoff=0.6)]
+    by_lower, lower = {name.lower(): name for name in names}, word.lower()
+    near = difflib.get_close_matches(lower, by_lower, n=6, cutoff=0.6)
+
+    def likeness(name: str) -> tuple[bool, float]:
+        whole = _PARTS_COUNT if _parts(name) <= _parts(lower) else 0.0
+        return name.startswith(lower), difflib.SequenceMatcher(None, name, lower).ratio() + whole
+
+    return [by_lower[each] for each in sorted(near, key=likeness, reverse=True)[:3]]
+
+
+def _parts(name: str) -> set[str]:
+    return set(name.replace("_", "-").split("-"))
 
 
 def did_you_mean(word: str, names: Iterable[str], *, otherwise: str = "") -> str:

@@ -8,10 +8,15 @@ Invariant: a record is not changed by being formatted, as others format it too.
 
 import logging
 import sys
+from collections.abc import Callable, Mapping
 from copy import copy
+from functools import partial
 from typing import Any, Literal
 
 TRACE = 5
+# A request's names, as attributes of a record, and what a record has that has none.
+NAMES = ("request_id", "traceparent")
+NAMELESS = "-"
 
 _COLORS = {
     TRACE: "34",
@@ -25,8 +30,16 @@ _STATUS_COLORS = {1: "97", 2: "32", 3: "33", 4: "31", 5: "91"}
 _BOLD = "1"
 
 
+def _painted(color: str, content: str) -> str:
+    return colored(content, color)
+
+
 class ColourizedFormatter(logging.Formatter):
     """Adds `levelprefix`; coloured, the message is the record's `color_message` if it has one."""
+
+    level_name_colors: Mapping[int, Callable[[str], str]] = {
+        level: partial(_painted, color) for level, color in _COLORS.items()
+    }
 
     def __init__(
         self,
@@ -43,12 +56,17 @@ class ColourizedFormatter(logging.Formatter):
         """Asked when nobody said."""
         return True
 
+    def color_level_name(self, level_name: str, level_no: int) -> str:
+        """A level's name, in its colour if it has one."""
+        paint = self.level_name_colors.get(level_no)
+        return colored(level_name, "0") if paint is None else paint(level_name)
+
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802
         """Put the level in front, padded so that messages line up."""
         shown = copy(record)
         padding = " " * (8 - len(shown.levelname))
         if self.use_colors:
-            shown.levelname = colored(shown.levelname, _COLORS.get(shown.levelno, "0"))
+            shown.levelname = self.color_level_name(shown.levelname, shown.levelno)
             template = getattr(shown, "color_message", None)
             if template is not None:
                 shown.msg = template
@@ -80,17 +98,18 @@ class AccessFormatter(ColourizedFormatter):
             request = f"{method} {target} HTTP/{version}"
             shown.client_addr = client
             shown.request_line = colored(request, _BOLD) if self.use_colors else request
-            shown.status_code = self._status(int(str(status)))
+            shown.status_code = self.get_status_code(int(str(status)))
         return super().formatMessage(shown)
 
-    def _status(self, code: int) -> str:
+    def get_status_code(self, status_code: int) -> str:
+        """With its phrase, in its colour."""
         from http import HTTPStatus
 
         try:
-            shown = f"{code} {HTTPStatus(code).phrase}"
+            shown = f"{status_code} {HTTPStatus(status_code).phrase}"
         except ValueError:
-            shown = f"{code} "
-        return colored(shown, _STATUS_COLORS.get(code // 100, "97")) if self.use_colors else shown
+            shown = f"{status_code} "
+        return colored(shown, _STATUS_COLORS.get(status_code // 100, "97")) if self.use_colors else shown
 
 
 class LineFormatter(AccessFormatter):
@@ -128,8 +147,8 @@ class JsonFormatter(logging.Formatter):
             "logger": getattr(record, "said_by", record.name),
             "message": record.getMessage(),
         }
-        for name in ("request_id", "traceparent"):
-            if (value := getattr(record, name, None)) is not None:
+        for name in NAMES:
+            if (value := getattr(record, name, NAMELESS)) != NAMELESS:
                 shown[name] = value
         if record.exc_info:
             shown["exception"] = self.formatException(record.exc_info)

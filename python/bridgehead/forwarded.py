@@ -19,6 +19,10 @@ VARIABLE = "FORWARDED_ALLOW_IPS"
 USUAL = "127.0.0.1,::1"
 # By which a proxy says something in a header: `X-Forwarded-For` and so on, and the standard's one for all.
 HEADERS = ("for", "proto", "host", "port", "prefix", "forwarded")
+# What stands in lists where an address is not told, and is meant as it is; RFC 7239, section 6.
+_NAMES = frozenset({"", "unix", "unix:", "unknown"})
+_HIDDEN = "_"
+_OF_ADDRESSES = frozenset("0123456789abcdefABCDEF.:[]")
 _IN_STANDARD = frozenset({"for", "proto", "host"})
 
 
@@ -77,7 +81,7 @@ def trusted(words: str | None, environ: Mapping[str, str] = os.environ) -> Trust
     if words == "*":
         return Trusted(everybody=True)
     addresses, networks, names = [], [], []
-    for word in (each.strip() for each in words.split(",")):
+    for word in filter(None, (each.strip() for each in words.split(","))):
         named = _named(word)
         if named is None or "%" in word:  # an address of one link is compared as it is written
             names.append(word)
@@ -90,10 +94,15 @@ def trusted(words: str | None, environ: Mapping[str, str] = os.environ) -> Trust
 
 
 def misread(words: str) -> str | None:
-    """The sentence for a word that looks like a network or an address, and trusts nobody."""
+    """The sentence for a word by which nobody who connects is trusted, though somebody seems to be meant."""
     for word in (each.strip() for each in words.split(",") if words != "*"):
-        if _named(word) is not None:
+        named = _named(word)
+        if named is not None and _is_mapped(named):
+            return f"{word!r} is IPv4 written as IPv6, which trusts nobody who connects; write it as IPv4"
+        if named is not None or word in _NAMES or word.startswith(_HIDDEN):
             continue
+        if word.startswith("/"):
+            return f"{word!r} trusts nobody; whoever comes by a Unix socket is trusted by the word unix"
         if "/" in word:
             import ipaddress
 
@@ -104,7 +113,19 @@ def misread(words: str) -> str | None:
             return f"{word!r} is no network, and nobody is trusted by it; {meant}"
         if word == "*":
             return "'*' stands for everybody only by itself; beside others nobody is trusted by it"
+        if set(word) <= _OF_ADDRESSES:
+            return f"{word!r} is no address, and nobody is trusted by it"
+        return f"{word!r} is no address, and names are not looked up: nobody who connects is trusted by it"
     return None
+
+
+def _is_mapped(named: "IPv4Address | IPv6Address | IPv4Network | IPv6Network") -> bool:
+    """Whether it is within ::ffff:0:0/96: a peer of IPv4 is known by its own address on every socket."""
+    from ipaddress import IPv6Address, IPv6Network
+
+    if isinstance(named, IPv6Network):
+        return named.prefixlen >= 96 and named.network_address.ipv4_mapped is not None
+    return isinstance(named, IPv6Address) and named.ipv4_mapped is not None
 
 
 def _named(word: str) -> "IPv4Address | IPv6Address | IPv4Network | IPv6Network | None":

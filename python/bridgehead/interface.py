@@ -27,6 +27,9 @@ def adapt(application: Callable[..., Any], interface: str, name: str) -> tuple[A
         case "asgi2":
             return _from_asgi2(application), interface
         case "wsgi":
+            if _is_asgi(application):
+                hint = "leave --interface wsgi out (in code, interface='wsgi')"
+                raise StartError(f"{name} is an ASGI application: it takes three arguments, WSGI's two", hint)
             return from_wsgi(application), interface
     return application, interface
 
@@ -49,6 +52,17 @@ def _is_async(application: Callable[..., Any]) -> bool:
     return inspect.iscoroutinefunction(application) or inspect.iscoroutinefunction(
         getattr(application, "__call__", None)  # noqa: B004 - the method itself is looked at
     )
+
+
+def _is_asgi(application: Callable[..., Any]) -> bool:
+    """Whether it is one without a doubt: what is written in C says nothing of itself."""
+    if _is_async(application):
+        return True
+    try:
+        inspect.signature(application)
+    except ValueError:
+        return False
+    return _takes(application, _ASGI3) and not _takes(application, _WSGI)
 
 
 def _takes(application: Callable[..., Any], arguments: tuple[str, ...]) -> bool:

@@ -79,12 +79,11 @@ class Lifespan:
         if self._phase is _Phase.SILENT:
             await self._without_lifespan(self._task)
         elif self._phase is _Phase.REFUSED:
-            detail = f"\n{self._message.rstrip()}\n" if self._message else ""
+            if self._message:
+                log.logger().error("%s", self._message.rstrip())
             await self._leave()
             self._refuse_exit()
-            raise StartError(
-                "the application's startup failed", "mend what its lifespan reports", detail=detail
-            )
+            raise StartError("the application's startup failed", "mend what its lifespan reports")
         log.startup_complete()
 
     async def shutdown(self) -> None:

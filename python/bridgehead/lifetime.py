@@ -28,6 +28,11 @@ class Lifetime:
         self._larger = 0  # samples in a row
 
     @property
+    def requests(self) -> int | None:
+        """How many there may be, once chance has added to it."""
+        return self._requests or None
+
+    @property
     def is_limited(self) -> bool:
         """Whether there is an end at all."""
         return bool(self._requests or self._seconds or self._memory)

@@ -34,11 +34,11 @@ class Listening:
         return self._worker.loop
 
     async def wait_closed(self) -> None:
-        """Until the server has ended: one network listens on all its sockets."""
+        """Until the server's last connection is closed: one network listens on all its sockets."""
         await self._worker.wait_closed()
 
     def close(self) -> None:
-        """Let no more clients in, on any socket of the server."""
+        """Let no more clients in on these sockets. Connections go on, idle ones too."""
         for each in self._bound:
             each.socket.close()
-        self._worker.drain()
+        self._worker.shut(self._bound)

@@ -6,16 +6,20 @@ Invariant: a failure of the application shows the application's traceback, and n
 """
 
 import inspect
+import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from bridgehead import theirs
 from bridgehead.candidates import (
     applications,
     callables,
+    holders,
     looks_like_a_factory,
+    looks_like_a_maker,
     looks_like_an_application,
     of_fastapi,
 )
@@ -42,6 +46,8 @@ def load(target: str | Application, *, factory: bool, app_dir: str) -> LoadedApp
     """Find what `target` names. An application that is one already is taken as it is, as in uvicorn."""
     if not isinstance(target, str):
         name = getattr(target, "__qualname__", type(target).__qualname__)
+        if inspect.isroutine(target) or inspect.isclass(target):  # of an object the class is a framework's
+            theirs.claim(sys.modules.get(target.__module__ or ""))
         if not factory and looks_like_a_factory(target):
             _tell(f"{name} takes no arguments: it is called as a factory. Say factory=True")
             factory = True
@@ -50,6 +56,7 @@ def load(target: str | Application, *, factory: bool, app_dir: str) -> LoadedApp
     wanted = parse_target(target)
     calls = factory or wanted.calling is Calling.CALLED
     module = load_module(wanted, app_dir=app_dir)
+    theirs.claim(module)
     if wanted.attributes:
         name, found = f"{wanted.place}:{'.'.join(wanted.attributes)}", _attribute(module, wanted)
     else:
@@ -99,7 +106,7 @@ def _asked(holder: object, name: str, prefix: str) -> object:
 
 
 def _missing_hint(holder: object, prefix: str, name: str) -> str:
-    names = callables(holder)
+    names = callables(holder) or holders(holder)
     near = nearest(name, names)
     others = [each for each in names if each not in near]
     listed = ", ".join([*near, *others][:_SHOWN_NAMES])
@@ -112,9 +119,9 @@ def _only_application(module: ModuleType, wanted: Target, *, factory: bool) -> t
     if factory:
         hint = _names_hint(wanted, callables(module))
         raise StartError(f"{wanted.place} does not say which function is the factory", hint)
-    if theirs := of_fastapi(module):
-        _tell_of_wrapper(module, wanted, theirs)
-        return f"{wanted.place}:{theirs[0]}", getattr(module, theirs[0])
+    if names := of_fastapi(module):
+        _tell_of_wrapper(module, wanted, names)
+        return f"{wanted.place}:{names[0]}", getattr(module, names[0])
     for name in _USUAL_NAMES:
         found: object = None
         with suppress(AttributeError):
@@ -128,16 +135,19 @@ def _only_application(module: ModuleType, wanted: Target, *, factory: bool) -> t
         raise StartError(f"{wanted.place} has several applications", _names_hint(wanted, names))
     if hint := in_directory(module):
         raise StartError(f"{wanted.place} is a directory", hint)
-    makers = [f"{name}()" for name in callables(module) if looks_like_a_factory(getattr(module, name))]
-    hint = _names_hint(wanted, makers or callables(module))
+    names = callables(module)
+    makers = [f"{name}()" for name in names if looks_like_a_maker(name, getattr(module, name))]
+    hint = _names_hint(wanted, makers)
+    if names and not makers:
+        hint = f"{hint}; it has {', '.join(names[:_SHOWN_NAMES])}"
     raise StartError(f"{wanted.place} has no {', '.join(_USUAL_NAMES)}, nor another ASGI application", hint)
 
 
-def _tell_of_wrapper(module: ModuleType, wanted: Target, theirs: list[str]) -> None:
+def _tell_of_wrapper(module: ModuleType, wanted: Target, names: list[str]) -> None:
     """Who wraps an application in another and calls that `app` may have meant it."""
     other = vars(module).get("app")
-    if theirs[0] != "app" and looks_like_an_application(other):
-        taken = f"{wanted.place}:{theirs[0]}"
+    if names[0] != "app" and looks_like_an_application(other):
+        taken = f"{wanted.place}:{names[0]}"
         _tell(
             f"{taken} is served, the FastAPI, as `fastapi run` would. Write {wanted.place}:app for that one"
         )
@@ -145,7 +155,11 @@ def _tell_of_wrapper(module: ModuleType, wanted: Target, theirs: list[str]) -> N
 
 def _names_hint(wanted: Target, names: Iterable[str]) -> str:
     shown = [f"`{wanted.place}:{name}`" for name in names][:_SHOWN_NAMES]
-    return f"name it: {' or '.join(shown)}" if shown else f"name it: `{wanted.place}:attribute`"
+    return (
+        f"name it: {' or '.join(shown)}"
+        if shown
+        else f"name an application in it: `{wanted.place}:attribute`"
+    )
 
 
 def _built(factory: Callable[..., Any], name: str) -> Application:

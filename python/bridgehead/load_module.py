@@ -14,6 +14,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable
+from importlib.machinery import PathFinder
 from pathlib import Path
 from types import ModuleType
 
@@ -115,6 +116,13 @@ def _failed_import(wanted: Target, problem: BaseException) -> StartError:
             place = f"{os.path.relpath(problem.filename)}, line {problem.lineno}"
             return StartError(f"{wanted.place} has a syntax error in {place}", "correct it", detail=detail)
         case ModuleNotFoundError():
+            folders = _folders_of(problem.name or "")
+            if folders:
+                message = f"{wanted.place} imports {problem.name!r}, which is not in {folders[0]}"
+                names = (each.name for each in pkgutil.iter_modules(folders))
+                missing = (problem.name or "").rpartition(".")[2]
+                hint = did_you_mean(missing, names, otherwise="make it, or correct the import above")
+                return StartError(message, hint, detail=detail)
             message = f"{wanted.place} imports {problem.name!r}, which is not installed"
             hint = f"install it into this Python ({sys.executable}), or correct the import above"
             return StartError(message, hint, detail=detail)
@@ -129,6 +137,18 @@ def _failed_import(wanted: Target, problem: BaseException) -> StartError:
     message = f"{wanted.place} raised {type(problem).__name__} while it was imported"
     hint = loop_hint(problem) or "the traceback above is the application's"
     return StartError(message, hint, detail=detail)
+
+
+def _folders_of(module: str) -> list[str]:
+    """Where the package is that a module would be in, if there is one: nothing is imported for that."""
+    folders: list[str] | None = None
+    parts = module.split(".")
+    for end in range(1, len(parts)):
+        spec = PathFinder.find_spec(".".join(parts[:end]), folders)
+        if spec is None or spec.submodule_search_locations is None:
+            return []
+        folders = list(spec.submodule_search_locations)
+    return folders or []
 
 
 def loop_hint(problem: BaseException) -> str:

@@ -11,9 +11,9 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from bridgehead import log_config, loggers, logging_config
+from bridgehead import log_config, logger_changes, loggers, logging_config
+from bridgehead.formatters import NAMELESS, colored
 from bridgehead.formatters import TRACE as TRACE
-from bridgehead.formatters import colored
 from bridgehead.levels import number_of
 
 if TYPE_CHECKING:
@@ -31,7 +31,15 @@ _CYAN = "36"
 
 
 def configure(config: "Config") -> None:
-    """Set up our loggers and uvicorn's, as the options ask for it."""
+    """Set up our loggers and uvicorn's, as the options ask for it.
+
+    It says nothing to servers that run here already: one with other options leaves their access lines alone.
+    """
+    with logger_changes.unheard():
+        _configure(config)
+
+
+def _configure(config: "Config") -> None:
     logging.addLevelName(TRACE, "TRACE")
     level = None if config.log_level is None else number_of(config.log_level)
     given = config.log_config
@@ -48,6 +56,7 @@ def configure(config: "Config") -> None:
             # As in uvicorn, the flag outranks the file.
             loggers.set_levels((loggers.UVICORN_ERROR, loggers.UVICORN_ACCESS, "uvicorn.asgi"), level)
     loggers.relay(level)
+    loggers.name_requests(always=config.request_id)
 
 
 def logger() -> logging.Logger:
@@ -71,7 +80,7 @@ def startup_complete() -> None:
     _say("Application startup complete.")
 
 
-def serving(labels: Iterable[str], name: str = "Bridgehead") -> None:
+def serving(labels: Iterable[str], name: str) -> None:
     """Requests are accepted at these addresses, each as `Bound.label` shows it."""
     for label in labels:
         _say(f"{name} running on %s (Press CTRL+C to quit)", label, color=_BOLD)
@@ -195,9 +204,30 @@ def refused(client: str, reason: str, names: Names | None = None) -> None:
     _of_request(logging.DEBUG, "Refused a request of %s: %s", (client, reason), names)
 
 
+def held(step: str, cause: str, count: int, names: Names | None = None) -> None:
+    """The loop has been held, for so many times by this place."""
+    of = None if names is None else attributes(names)
+    logger().warning("%s: %s. Time %d there; time %d is told next.", step, cause, count, 10 * count, extra=of)
+
+
 def shortage(reason: str) -> None:
     """Clients wait, for want of something that only others can give back."""
     logger().warning("New %s", reason)
+
+
+def collector_away(place: str, why: str) -> None:
+    """Said once, until it is back."""
+    logger().warning("Spans cannot be sent to %s: %s", place, why)
+
+
+def collector_back(place: str, lost: int) -> None:
+    """After it was away."""
+    logger().info("Spans are sent to %s again; %d were lost meanwhile", place, lost)
+
+
+def spans_unsent(place: str, count: int) -> None:
+    """The last of all."""
+    logger().warning("%d spans were not sent to %s before the end", count, place)
 
 
 def lines_lost(count: int) -> None:
@@ -218,7 +248,9 @@ def _of_request(
     error: BaseException | None = None,
 ) -> None:
     if names is None:
-        logger().log(level, message, *words, exc_info=error)
+        logger().log(
+            level, message, *words, exc_info=error
+        )  # with `--request-id` a filter says that it has none
         return
     request_id, traceparent = names
     if traceparent is None:
@@ -231,7 +263,7 @@ def _of_request(
 def attributes(names: Names) -> dict[str, str]:
     """What a record has of its request's names, for formatters and handlers."""
     request_id, traceparent = names
-    return {"request_id": request_id} | ({} if traceparent is None else {"traceparent": traceparent})
+    return {"request_id": request_id, "traceparent": NAMELESS if traceparent is None else traceparent}
 
 
 def _say(message: str, *words: object, color: str = "") -> None:

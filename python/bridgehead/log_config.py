@@ -89,7 +89,8 @@ def _load(path: str) -> Any:
         with open(path, encoding="utf-8") as file:
             return loaders.get(kind, _load_ini)(file.read())
     except OSError as error:
-        raise StartError(f"{path} cannot be read: {error.strerror or error}", "name a file") from None
+        why = (error.strerror or str(error)).lower()
+        raise StartError(f"{path} cannot be read: {why}", "check the path of --log-config") from None
     except ValueError as error:
         hint = f"a file is what its name says: {', '.join(_KINDS)}"
         raise StartError(f"{path} is no valid log configuration: {error}", hint) from None

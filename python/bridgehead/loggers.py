@@ -12,9 +12,17 @@ import sys
 from collections.abc import Iterable
 from copy import copy
 from enum import Enum
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from bridgehead.formatters import DefaultFormatter, JsonFormatter, LineFormatter, look_of
+from bridgehead import logger_changes
+from bridgehead.formatters import (
+    NAMELESS,
+    NAMES,
+    DefaultFormatter,
+    JsonFormatter,
+    LineFormatter,
+    look_of,
+)
 
 if TYPE_CHECKING:
     from bridgehead.config import Config
@@ -26,8 +34,9 @@ UVICORN = "uvicorn"
 UVICORN_ERROR = "uvicorn.error"
 UVICORN_ACCESS = "uvicorn.access"
 
-# Nobody knows it, so only `dictConfig`, which disables each logger that it does not name, would disable it.
-_CANARY = "bridgehead.canary"
+# Nobody knows it, so only `dictConfig`, which disables each logger that it does not name, would disable it,
+# in the order of their names: this one is the last.
+_CANARY = "~bridgehead.canary"
 logging.getLogger(_CANARY)  # before anybody's configuration, so that each tells by it
 _EVERY = (OURS, ERROR, ACCESS, UVICORN, UVICORN_ERROR, UVICORN_ACCESS, "uvicorn.asgi")
 
@@ -67,8 +76,32 @@ class Relay(logging.Handler):
         return True
 
 
+class Named(logging.Filter):
+    """Gives each record the names of a request, for formatters that show them."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """A record without them is of no request, or of one that could not be read."""
+        for name in NAMES:
+            record.__dict__.setdefault(name, NAMELESS)
+        return True
+
+
 class StandIn(logging.StreamHandler[TextIO]):
-    """What writes as long as nobody configured anything else; remembers how it was made."""
+    """What writes as long as nobody configured anything else; remembers how it was made, tells of changes."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        super().__setattr__(name, value)
+        logger_changes.tell()
+
+    def addFilter(self, filter: Any) -> None:  # noqa: A002, N802
+        """As it says."""
+        super().addFilter(filter)
+        logger_changes.tell()
+
+    def removeFilter(self, filter: Any) -> None:  # noqa: A002, N802
+        """As it says."""
+        super().removeFilter(filter)
+        logger_changes.tell()
 
     def __init__(self, stream: TextIO | None, formatter: logging.Formatter) -> None:
         super().__init__(stream)
@@ -87,6 +120,14 @@ class StandIn(logging.StreamHandler[TextIO]):
             and not self.filters
             and self.level == logging.NOTSET
         )
+
+
+def name_requests(*, always: bool) -> None:
+    """Have what is said name its request, `-` if it is of none; or only what is of one."""
+    for name in (ERROR, UVICORN_ERROR):
+        logger = logging.getLogger(name)
+        others = [each for each in logger.filters if not isinstance(each, Named)]
+        logger.filters = [*others, Named()] if always else others
 
 
 def relay(level: int | None) -> None:
@@ -192,6 +233,17 @@ def _handlers_of(logger: logging.Logger) -> list[logging.Handler]:
     return found
 
 
+def heeded() -> list[logging.Logger]:
+    """Those that say who takes access lines: both access loggers, and who is above as far as that counts."""
+    found = [logging.getLogger(_CANARY)]
+    for name in (ACCESS, UVICORN_ACCESS):
+        logger: logging.Logger | None = logging.getLogger(name)
+        while logger is not None:
+            found.append(logger)
+            logger = logger.parent if logger.propagate or not logger.level else None
+    return found
+
+
 def access_route(config: "Config") -> Route:
     """Who is to write access lines, as the loggers are now."""
     if not config.access_log:
@@ -207,6 +259,19 @@ def access_route(config: "Config") -> Route:
     heard = relayed and theirs.isEnabledFor(logging.INFO) and theirs.hasHandlers()
     heard_by_ours = bool(others) or (ours.propagate and ours.hasHandlers())
     return Route.LOGGERS if heard or heard_by_ours else Route.NOBODY
+
+
+def writes_lines_of_ours() -> bool:
+    """Whether somebody who takes access records writes the lines that they bring along."""
+    ours, theirs = logging.getLogger(ACCESS), logging.getLogger(UVICORN_ACCESS)
+    takers = _handlers_of(ours) + (_handlers_of(theirs) if _has(ours, Relay) else [])
+    return any(_brings_lines(each.formatter) for each in takers)
+
+
+def _brings_lines(formatter: logging.Formatter | None) -> bool:
+    if isinstance(formatter, LineFormatter):
+        return formatter.is_as_made()
+    return isinstance(formatter, JsonFormatter)
 
 
 def _is_untouched(logger: logging.Logger) -> bool:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 OURS = frozenset({"auto", "asyncio", "uvloop"})
 OF_THE_POLICY = frozenset({"asyncio", "none"})
 _WORDS = ("auto", "asyncio", "uvloop", "none")
+# A word of uvicorn's for a loop that nothing is known of here: as if its factory had been named.
+_FACTORIES = {"zuvloop": "zuvloop:new_event_loop"}
 
 
 def read(value: object) -> str:
@@ -28,8 +30,12 @@ def read(value: object) -> str:
         return text
     if text.lower() in _WORDS:
         return text.lower()
-    hint = did_you_mean(text.lower(), _WORDS, otherwise="or name a factory: module:function")
-    raise StartError(f"{value!r} is not one of {', '.join(_WORDS)}", hint)
+    if text.lower() in _FACTORIES:
+        return _FACTORIES[text.lower()]
+    # `none` is short, and so near to much that was never meant to be it.
+    meant = [word for word in _WORDS if word != "none"]
+    hint = did_you_mean(text.lower(), meant, otherwise="or name a factory: module:function")
+    raise StartError(f"{value!r} is not one of {', '.join(_WORDS)}, nor module:factory", hint)
 
 
 def made_by(name: str, app_dir: str) -> "asyncio.AbstractEventLoop":

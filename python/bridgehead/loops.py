@@ -14,6 +14,7 @@ from bridgehead import left_tasks, loop_name
 from bridgehead.config import Config
 from bridgehead.diagnostics import show_executor
 from bridgehead.errors import StartError
+from bridgehead.patience import LEFT_TASKS
 
 if TYPE_CHECKING:
     from bridgehead.selector import FusedSelector
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _CAN_FUSE = sys.platform == "linux"  # epoll, and what /proc tells of it
-_LEFT_TASKS = 1.0  # seconds for tasks that the application left running
-_LAST_MOMENT = 0.05  # of these, when the stop's time is over
+_LAST_MOMENT = 0.05  # seconds for tasks that were left running, when the stop's time is over
 
 
 class OwnLoop:
@@ -45,6 +45,7 @@ class OwnLoop:
         if not hasattr(self.loop, "_default_executor"):
             show_executor(self.loop)
         self._end: float | None = None
+        self._waits_for_threads = True
 
     def ends_by(self, end: float) -> None:
         """By the loop's clock."""
@@ -55,9 +56,20 @@ class OwnLoop:
         try:
             asyncio.set_event_loop(self.loop)
             return self._run(main, stop)
+        except StartError:
+            self.leave_threads()  # why there is no start is said when the loop is closed
+            raise
         finally:
-            left = _LEFT_TASKS if self._end is None else self._end - self.loop.time()
-            _close(self.loop, min(max(left, _LAST_MOMENT), _LEFT_TASKS))
+            _close(self.loop, self._rest, threads=self._waits_for_threads)
+
+    def leave_threads(self) -> None:
+        """What runs in the loop's executor is not waited for."""
+        self._waits_for_threads = False
+
+    def _rest(self) -> float:
+        """Seconds for what was left running."""
+        left = LEFT_TASKS if self._end is None else self._end - self.loop.time()
+        return min(max(left, _LAST_MOMENT), LEFT_TASKS)
 
     def _run(self, main: Coroutine[Any, Any, T], stop: Callable[[], None] | None) -> T:
         task = self.loop.create_task(main)
@@ -104,13 +116,16 @@ def _uvloop(wanted: str) -> asyncio.AbstractEventLoop | None:
     return uvloop.new_event_loop()
 
 
-def _close(loop: asyncio.AbstractEventLoop, seconds: float) -> None:
-    """End what the application left running, as `asyncio.run` does, and wait for it no longer than so."""
+def _close(loop: asyncio.AbstractEventLoop, rest: Callable[[], float], *, threads: bool) -> None:
+    """End what the application left running, as `asyncio.run` does, and wait `rest` at most for each kind.
+
+    `threads`: wait for those of its executor, however long.
+    """
     try:
         loop.set_task_factory(None)  # The application has ended; its factory may refuse what ends the loop.
-        left_tasks.end(loop, seconds)
-        loop.run_until_complete(loop.shutdown_asyncgens())
-        loop.run_until_complete(loop.shutdown_default_executor())
+        left_tasks.end(loop, rest)
+        if threads:
+            loop.run_until_complete(loop.shutdown_default_executor())
     finally:
         asyncio.set_event_loop(None)
         loop.close()

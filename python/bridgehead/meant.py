@@ -30,6 +30,11 @@ def refuse_misread(written: str, app_dir: str) -> None:
         raise StartError(f"{place!r} is a file, but not one of Python", "name a .py file, or a module")
     if not place or all(part.isidentifier() for part in place.split(".")):
         return
+    above = (str(each) for each in Path(place).parents if each.suffix == ".py")
+    if file := next((each for each in above if (folder / each).is_file()), ""):
+        attributes = os.path.relpath(place, file).replace(os.sep, ".")
+        hint = f"did you mean `{file}:{attributes}{colon}{rest}`?"
+        raise StartError(f"{written!r} joins a file and an attribute by a slash", hint)
     if (folder / place).is_dir():
         raise StartError(f"{place!r} is a directory", _what_is_in(folder, place, f"{colon}{rest}"))
     if "/" not in place and (folder / f"{place}.py").is_file():

@@ -19,6 +19,7 @@ _TIMES = 10  # as many members of a message are more than ASGI has
 # What they hold may be secret, is long, or is the application's own.
 _SIZED = frozenset({"body", "bytes", "text", "headers"})
 _LEFT_OUT = frozenset({"state", "app", "extensions", "router", "endpoint"})
+_AS_THEY_ARE = frozenset(map(chr, range(ord(" "), ord("~") + 1))) - {'"', "\\"}
 
 
 def traced(application: Application) -> Application:
@@ -49,7 +50,15 @@ def traced(application: Application) -> Application:
 
 
 def _address(client: object) -> str:
-    return f"{client[0]}:{client[1]} - " if isinstance(client, tuple | list) and len(client) == 2 else ""
+    if not isinstance(client, tuple | list) or len(client) != 2:
+        return ""
+    # A proxy may have named it in any words. They are escaped as access lines have them.
+    host = "".join(letter if letter in _AS_THEY_ARE else _escaped(letter) for letter in str(client[0]))
+    return f"{host}:{client[1]} - "
+
+
+def _escaped(letter: str) -> str:
+    return "".join(f"\\x{byte:02x}" for byte in letter.encode("utf-8", "surrogatepass"))
 
 
 def _shown(message: object) -> str:

@@ -6,27 +6,41 @@ application: whatever that does, it does to the child.
 Invariant: a child that was told to stop is gone when its time is over.
 """
 
+import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from enum import Enum, auto
 from typing import Any, Protocol
 
-from bridgehead.channel import LEVEL, REOPEN, RETIRE, SHOW, STOP, Channel, News, Order, Stage, news_of
+from bridgehead.channel import (
+    LEVEL,
+    REOPEN,
+    RETIRE,
+    SHOW,
+    SILENCE,
+    STOP,
+    Channel,
+    News,
+    Order,
+    Stage,
+    news_of,
+)
 from bridgehead.config import Config
-from bridgehead.errors import EXIT_START_FAILED, EXIT_STOP_FAILED
+from bridgehead.errors import EXIT_OVERDUE, EXIT_START_FAILED, EXIT_STOP_FAILED
 from bridgehead.home import Home
 from bridgehead.inherited import Inherited
 from bridgehead.notices import for_workers
 from bridgehead.quantities import Bytes
 from bridgehead.sockets import Bound
+from bridgehead.unheard import held_back
 
-SILENCE = 2.0  # seconds within which a child that is stopped has to say something
+_LAST_WORDS = 1.0  # seconds for one that has not heard to write where its threads are
 
 
 class HasFileno(Protocol):
@@ -71,7 +85,7 @@ class Offspring:
     def __init__(self, order: Order, inherited: Iterable[HasFileno], home: Home) -> None:
         ours, theirs = socket.socketpair()
         lent, recall = socket.socketpair()
-        with theirs, recall, _without_interrupts():
+        with theirs, recall, held_back():
             process = subprocess.Popen(
                 interpreter("bridgehead.child", str(theirs.fileno()), *order.title),
                 pass_fds=[theirs.fileno(), recall.fileno(), *(each.fileno() for each in inherited)],
@@ -87,7 +101,9 @@ class Offspring:
         self._process, self._channel, self._lent = process, channel, lent
         self.state = State.STARTING
         self.served = False
+        self._heard = False  # that it is to end
         self._deadline: float | None = None
+        self._last_words: float | None = None  # when they are over
 
     def written(self) -> dict[str, Any]:
         """For another program in this same process, which takes the child over."""
@@ -107,6 +123,7 @@ class Offspring:
         self.state = State[written["state"]]
         self.served = written["served"]
         if self.state is State.STOPPING:
+            self._heard = True
             self._expect(SILENCE)
 
     @property
@@ -129,8 +146,9 @@ class Offspring:
 
     @property
     def patience(self) -> float | None:
-        """Seconds until it is overdue; None while nothing is due."""
-        return None if self._deadline is None else max(0.0, self._deadline - time.monotonic())
+        """Seconds until it is overdue, or then until it is killed; None while nothing is due."""
+        due = self._deadline if self._last_words is None else self._last_words
+        return None if due is None else max(0.0, due - time.monotonic())
 
     def take_back(self) -> None:
         """It lets nobody in from here on, whatever its loop does: its network looks, without Python."""
@@ -169,6 +187,27 @@ class Offspring:
         self._process.kill()
         self._process.wait()
 
+    def end_by_force(self) -> None:
+        """End it, since its time is over; to be called again until it has ended.
+
+        Who has not heard of its end cannot tell what holds it: SIGABRT has it write its stacks
+        (`child.py`), for which it needs no lock of Python's. Others are killed at once.
+        """
+        if self._heard:
+            self.kill()
+        elif self._last_words is None:
+            self._last_words = time.monotonic() + _LAST_WORDS
+            _spare_the_core(self.pid)
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGABRT)
+        elif self._last_words <= time.monotonic():
+            self.kill()
+
+    @property
+    def is_being_ended(self) -> bool:
+        """Whether that has begun."""
+        return self._last_words is not None
+
     def has_ended(self) -> bool:
         """Whether the process is over, and taken off the system's list."""
         if self._process.poll() is None:
@@ -191,6 +230,18 @@ class Offspring:
         return f"ended with exit code {code}"
 
     @property
+    def delay(self) -> str:
+        """Why it has to be killed."""
+        if self._heard:
+            return "did not end in time"
+        return "has not heard that it is to end, since something keeps Python's lock, or has stopped it"
+
+    @property
+    def verdict(self) -> str:
+        """What is done about it then, and what comes next on stderr."""
+        return "killed." if self._heard else "killed. Where it is, unless it is stopped:"
+
+    @property
     def refused_to_start(self) -> bool:
         """Whether it ended by itself before it served, and has said why."""
         return not self.served and self._process.returncode == EXIT_START_FAILED
@@ -198,7 +249,12 @@ class Offspring:
     @property
     def failed_to_stop(self) -> bool:
         """Whether it could not end as it should, and has said so."""
-        return self._process.returncode == EXIT_STOP_FAILED
+        return self._process.returncode in (EXIT_STOP_FAILED, EXIT_OVERDUE)
+
+    @property
+    def ended_overdue(self) -> bool:
+        """Whether it ended itself since its time was over, and has said what held it."""
+        return self._process.returncode == EXIT_OVERDUE
 
     def _take_in(self, news: News) -> None:
         match news.stage:
@@ -208,6 +264,7 @@ class Offspring:
                     self.state = State.SERVING
             case Stage.STOPPING | Stage.OVER:
                 self.state = State.STOPPING
+                self._heard = True
                 self._expect(news.within + SILENCE)
 
     def _expect(self, seconds: float) -> None:
@@ -227,14 +284,22 @@ def lent(config: Config, bound: Iterable[Bound]) -> Config:
 def for_a_child(config: Config) -> Config:
     """The same, without what its parent does for it."""
     endless = replace(config, limit_max_requests=None, worker_lifetime=0.0, worker_max_rss=Bytes(0))
-    return replace(
-        endless, workers=1, reload=False, pidfile=None, control_socket=None, user=None, group=None, umask=None
-    )
+    return replace(endless, workers=1, pidfile=None, control_socket=None, user=None, group=None, umask=None)
 
 
 def interpreter(module: str, *words: str) -> list[str]:
     """The command that runs a module of ours as this process was run."""
     return [sys.executable, *_interpreter_flags(), "-m", module, *words]
+
+
+def _spare_the_core(pid: int) -> None:
+    """SIGABRT leaves a core file where those are wanted; of a kill there is none, nor is one waited for."""
+    import resource  # few parents need it
+
+    with suppress(OSError, ValueError, AttributeError):  # it is over; or the system has no such call
+        _, hard = resource.prlimit(pid, resource.RLIMIT_CORE)
+        # One byte: at that Linux writes none, and hands none to a program either, as it does at 0.
+        resource.prlimit(pid, resource.RLIMIT_CORE, (min(hard, 1) if hard >= 0 else 1, hard))
 
 
 def _inherited(number: int) -> socket.socket:
@@ -247,16 +312,6 @@ def _interpreter_flags() -> list[str]:
     """`-X dev` and the like, and `-P`: a file that lies here may have the name of a module that we import."""
     flags: list[str] = subprocess._args_from_interpreter_flags()  # type: ignore[attr-defined]
     return flags if "-P" in flags or "-I" in flags else [*flags, "-P"]
-
-
-@contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """A child inherits the mask: Ctrl+C waits until it can end quietly."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _signal_name(number: int) -> str:

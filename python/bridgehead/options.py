@@ -157,6 +157,11 @@ def below(value: Any, folder: str) -> Any:
     return os.path.normpath(os.path.join(folder, value)) if isinstance(value, str) else value
 
 
+def files_below(value: Any, folder: str) -> Any:
+    """An `Anchor`: one path, or several, relative to `folder`."""
+    return below(value, folder) if isinstance(value, str) else each_below(value, folder)
+
+
 def each_below(values: Any, folder: str) -> tuple[str, ...]:
     """An `Anchor`: paths that are relative to `folder`."""
     return tuple(below(each, folder) for each in values)
@@ -212,15 +217,32 @@ def whole(low: int, high: int) -> Reader[int]:
     """A whole number from `low` to `high`."""
 
     def read(value: object) -> int:
-        try:
-            number = int(value) if isinstance(value, str) else value
-        except ValueError:
-            number = None
-        if isinstance(number, int) and not isinstance(number, bool) and low <= number <= high:
+        number = _number(value)
+        if number is not None and low <= number <= high:
             return number
         raise StartError(f"{value!r} is not a whole number from {low} to {high}")
 
     return read
+
+
+def limit(low: int, most: int) -> Reader[int]:
+    """A whole number from `low`. Programs write `sys.maxsize` for no limit: what is beyond `most` is that."""
+
+    def read(value: object) -> int:
+        number = _number(value)
+        if number is not None and low <= number:
+            return min(number, most)
+        raise StartError(f"{value!r} is not a whole number from {low} up")
+
+    return read
+
+
+def _number(value: object) -> int | None:
+    try:
+        number = int(value) if isinstance(value, str) else value
+    except ValueError:
+        return None
+    return number if isinstance(number, int) and not isinstance(number, bool) else None
 
 
 def switch(value: object) -> bool:
@@ -263,6 +285,20 @@ def choice(*words: str) -> Reader[str]:
 def maybe(read_given: Reader[T]) -> Reader[T | None]:
     """What `read_given` reads, or None."""
     return lambda value: None if value is None else read_given(value)
+
+
+def unless_empty(read_given: Reader[T]) -> Reader[T | None]:
+    """What `read_given` reads, or None; an empty text is none, as where a variable is not set."""
+    return lambda value: None if value is None or value == "" else read_given(value)
+
+
+def files(value: object) -> str | tuple[str, ...] | None:
+    """A path as it was given, or several; an empty text is none."""
+    given = [each for each in value if each != ""] if isinstance(value, list | tuple) else value
+    if given is None or given in ("", []):
+        return None
+    found = many(path, separator=os.pathsep)(given)
+    return found[0] if len(found) == 1 and isinstance(given, str | os.PathLike) else found
 
 
 def many(read_one: Reader[T], *, separator: str | None = None) -> Reader[tuple[T, ...]]:

@@ -29,6 +29,8 @@ def reason(loop: asyncio.AbstractEventLoop, thread: int) -> str:
     if left := list(_threads(thread)):
         words = ", ".join(left[:_NAMED]) + (f" and {len(left) - _NAMED} more" if len(left) > _NAMED else "")
         return f"the event loop is free, but waits for threads that do not end: {words}"
+    if loop.is_closed():
+        return "the event loop is over, and Python itself does not come to its end"
     return ""
 
 

@@ -33,17 +33,27 @@ def watch(numbers: Collection[int], changed: Callable[[], None], came: Callable[
     def set_and_tell(number: int, handler: Any, /) -> Any:
         if number not in numbers or threading.current_thread() is not threading.main_thread():
             return _set(number, handler)
-        # No other thread of ours takes signals. One of the application's may: then the pipe tells.
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+        # The system hands a signal to this thread, if it may: then its byte is in the pipe before we go on.
+        # Another thread that takes it may be held up on its way there. One that nobody is called for waits.
+        called = callable(handler) and handler is not signal.default_int_handler
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, () if called else numbers)
         usual = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-        try:
-            return _set(number, handler)
-        finally:
+
+        def settle() -> None:
             changed()
             _wake_by(usual)
             if not _pass_on(reader, usual).isdisjoint(numbers):
                 came()
             signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+        try:
+            return _set(number, handler)
+        finally:
+            try:
+                settle()
+            except BaseException:  # the handler's own: it is called between any two lines of ours
+                settle()
+                raise
 
     _signal.signal = set_and_tell
 

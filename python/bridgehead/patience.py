@@ -17,6 +17,8 @@ _LONGEST_DELAY = 0.5  # of a stop: the rest is for requests, and those who come 
 _CANCELLING = 2.0  # seconds for `finally` blocks, once requests are cancelled
 _CLOSING = 0.25  # of that time, the share of whoever waits in `send()` once the connections are closed
 _SHARE = 0.7  # of a short stop, what requests get at least
+LEFT_TASKS = 1.0  # seconds for tasks that the application left running
+_LEFT_SHARE = 0.1  # what they get at least of what is left when the lifespan's turn comes
 _LEAST = 1.0  # seconds for a stop, however short it is to be: all but requests have it then
 _MARGIN = 3.0  # seconds after which a stop that should be over is ended from outside the loop
 
@@ -65,9 +67,14 @@ class Patience:
         return cls(delay=0.0, requests=requests, cancelling=_CANCELLING, lifespan=lifespan)
 
     @property
+    def for_requests(self) -> float:
+        """All of it that comes before the lifespan's."""
+        return self.delay + self.requests + self.cancelling
+
+    @property
     def whole(self) -> float:
         """All of it."""
-        return self.delay + self.requests + self.cancelling + self.lifespan
+        return self.for_requests + self.lifespan
 
     @property
     def closing(self) -> float:
@@ -78,6 +85,11 @@ class Patience:
     def longest(self) -> float:
         """After this the loop must be held by something."""
         return self.whole + _MARGIN
+
+
+def for_left_tasks(rest: float) -> float:
+    """Of these seconds, what a lifespan that hangs may not take from those who come after it."""
+    return min(max(rest, 0.0) * _LEFT_SHARE, LEFT_TASKS)
 
 
 def longest_delay(config: Config) -> float:

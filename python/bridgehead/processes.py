@@ -8,12 +8,18 @@ Not what the parent of several does with them: `supervisor/`.
 from dataclasses import dataclass
 
 from bridgehead.encryption import Encryption
-from bridgehead.options import below, maybe, name_or_number, number_or, octal, option, path, whole
+from bridgehead.options import below, limit, maybe, name_or_number, number_or, octal, option, path, whole
 from bridgehead.quantities import Bytes, seconds, size
 
 _NEW = "new: uvicorn has no such option"
 _GROUP = "Processes"
 _ANY = 2**31 - 1
+_WORKERS = whole(0, 512)
+
+
+def _one_or_more(value: object) -> int:
+    """How many; none is one, as in uvicorn."""
+    return _WORKERS(value) or 1
 
 
 @dataclass(slots=True, kw_only=True, init=False, repr=False, eq=False)  # `Config` has these
@@ -22,7 +28,7 @@ class Processes(Encryption):
 
     workers: int | str | None = option(
         1,
-        read=number_or("auto", whole(1, 512)),
+        read=number_or("auto", _one_or_more),
         metavar="NUMBER|auto",
         also="WEB_CONCURRENCY",
         group=_GROUP,
@@ -30,14 +36,14 @@ class Processes(Encryption):
     )
     limit_max_requests: int | None = option(
         None,
-        read=maybe(whole(0, _ANY)),
+        read=maybe(limit(0, _ANY)),
         metavar="NUMBER",
         group=_GROUP,
         help="have a successor take over from a worker that has had so many requests; 0: any number",
     )
     limit_max_requests_jitter: int | None = option(
         None,
-        read=maybe(whole(0, _ANY)),
+        read=maybe(limit(0, _ANY)),
         metavar="NUMBER",
         unset="a tenth of it",
         group=_GROUP,

@@ -6,18 +6,21 @@ so a test run that needs none of this pays for none.
 Invariant: what a fixture has started is ended with its test, and what did not end well fails it.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, Unpack, cast, overload
 
 import pytest
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from bridgehead.load import Report
+    from bridgehead.load import Report, Scenario
+    from bridgehead.load.keywords import LoadKeywords
     from bridgehead.testing import Canary, FaultyClient, FaultyUpstream, Folder, Served
-    from bridgehead.testing.clients import Target
+    from bridgehead.testing.canary import CanaryKeywords
+    from bridgehead.testing.clients import ClientKeywords, Target
+    from bridgehead.testing.faults import FaultKeywords
     from bridgehead.testing.in_process import ServerProcess
     from bridgehead.testing.serving import Where
 
@@ -46,28 +49,39 @@ class ServeApp(Protocol):
 class Load(Protocol):
     """The type of the fixture `load`."""
 
-    def __call__(self, target: "Target", path: str = "", **options: Any) -> "Report":
+    def __call__(
+        self,
+        target: "Target",
+        path: str = "",
+        *,
+        scenarios: "str | Sequence[Scenario] | None" = None,
+        **options: "Unpack[LoadKeywords]",
+    ) -> "Report":
         """Put load on a server."""
 
 
 class MakeUpstream(Protocol):
     """The type of the fixture `faulty_upstream`."""
 
-    def __call__(self, **faults: Any) -> "FaultyUpstream":
+    def __call__(self, **faults: "Unpack[FaultKeywords]") -> "FaultyUpstream":
         """Start an upstream."""
 
 
 class MakeCanary(Protocol):
     """The type of the fixture `canary`."""
 
-    def __call__(self, target: "Target", paths: "str | Iterable[str]" = "/", **options: Any) -> "Canary":
+    def __call__(
+        self, target: "Target", paths: "str | Iterable[str]" = "/", **options: "Unpack[CanaryKeywords]"
+    ) -> "Canary":
         """Begin to ask."""
 
 
 class MakeClient(Protocol):
     """The type of the fixtures `slow_client`, `resetting_client` and their like."""
 
-    def __call__(self, target: "Target", path: str = "/", **request: Any) -> "FaultyClient":
+    def __call__(
+        self, target: "Target", path: str = "/", **request: "Unpack[ClientKeywords]"
+    ) -> "FaultyClient":
         """Connect, and send a request."""
 
 
@@ -96,13 +110,20 @@ def load() -> Load:
     """Put load on a server and wait: `load(server, "/items", connections=8).assert_slo(p99="50ms")`."""
     from bridgehead.load import load as put
 
-    def put_load(target: "Target", path: str = "", **options: Any) -> "Report":
+    def put_load(
+        target: "Target",
+        path: str = "",
+        *,
+        scenarios: "str | Sequence[Scenario] | None" = None,
+        **options: "Unpack[LoadKeywords]",
+    ) -> "Report":
         url = target if isinstance(target, str) else target.url
         if not options.keys() & {"duration", "requests"}:
             options["duration"] = _DURATION
         if url.startswith("unix:") and path:
-            return put(f"http://localhost{path}", uds=url.removeprefix("unix:"), **options)
-        return put(f"{url}{path}", **options)
+            options["uds"] = url.removeprefix("unix:")
+            url = "http://localhost"
+        return put(f"{url}{path}", scenarios=scenarios, **options)
 
     return put_load
 
@@ -131,8 +152,11 @@ def canary(ledger: "Folder") -> Iterator[MakeCanary]:
 
     canaries: list[Canary] = []
 
-    def begin(target: "Target", paths: Any = "/", **options: Any) -> "Canary":
-        canaries.append(held.enter_context(Canary(target, paths, **{"ledger": ledger, **options})))
+    def begin(
+        target: "Target", paths: "str | Iterable[str]" = "/", **options: "Unpack[CanaryKeywords]"
+    ) -> "Canary":
+        options.setdefault("ledger", ledger)
+        canaries.append(held.enter_context(Canary(target, paths, **options)))
         return canaries[-1]
 
     with ExitStack() as held:

@@ -2,7 +2,8 @@
 
 Not other numbers: `options.py` reads those.
 
-Invariant: reading is idempotent, and a number without a unit is seconds or bytes.
+Invariant: reading is idempotent, and a number without a unit is seconds or bytes. Programs write what nobody
+reaches for no end: that is the longest time, or the largest size, that there is.
 """
 
 import math
@@ -47,9 +48,9 @@ def seconds(value: object) -> float:
         number = float(written) * factor / divisor
     except (ValueError, OverflowError):
         raise StartError(f"{value!r} is not a number of seconds", _TIME_HINT) from None
-    if math.isnan(number) or not 0 <= number <= LONGEST_SECONDS:
-        raise StartError(f"{value!r} is not a time from 0 to {LONGEST_SECONDS:.0f} seconds", _TIME_HINT)
-    return number
+    if not math.isfinite(number) or number < 0:
+        raise StartError(f"{value!r} is not a time from 0 up", _TIME_HINT)
+    return min(number, LONGEST_SECONDS)
 
 
 def size(value: object) -> Bytes:
@@ -58,9 +59,21 @@ def size(value: object) -> Bytes:
     if isinstance(value, str):
         parts = _SIZE.fullmatch(value.strip())
         number = int(parts["digits"]) * _SIZES[parts["unit"].lower()] if parts else None
-    if isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= LARGEST_SIZE:
-        return Bytes(number)
+    if isinstance(number, int) and not isinstance(number, bool) and number >= 0:
+        return Bytes(min(number, LARGEST_SIZE))
     raise StartError(f"{value!r} is not a number of bytes", _SIZE_HINT)
+
+
+def at_most(most: int) -> Callable[[object], Bytes]:
+    """A size that is not nothing; what is beyond `most` is that."""
+
+    def read(value: object) -> Bytes:
+        number = size(value)
+        if not number:
+            raise StartError(f"{value!r} is not a size of 1 byte or more", _SIZE_HINT)
+        return Bytes(min(number, most))
+
+    return read
 
 
 def some(most: int) -> Callable[[object], Bytes]:

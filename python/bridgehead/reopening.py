@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
+from bridgehead import unheard
 from bridgehead.taken_signals import Taken
 
 
@@ -31,7 +32,7 @@ def reopen() -> None:
 def on_signal(call: Callable[[Callable[[], None]], object]) -> Iterator[None]:
     """`call(reopen)` when the signal comes, unless somebody else hears it. For the main thread."""
     ours = threading.current_thread() is threading.main_thread()
-    if not ours or signal.getsignal(signal.SIGUSR1) is not signal.SIG_DFL:
+    if not ours or signal.getsignal(signal.SIGUSR1) not in (signal.SIG_DFL, unheard.nothing):
         yield
         return
 

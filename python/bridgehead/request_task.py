@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from bridgehead._native import Parked
-from bridgehead.task_names import look_up
+from bridgehead.private_names import look_up
 
 if TYPE_CHECKING:
     Task = asyncio.Task[Any]

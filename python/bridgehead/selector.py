@@ -8,10 +8,21 @@ Invariant: what the loop is given is what it would have been given.
 import asyncio
 import selectors
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from bridgehead import signal_wake
+from bridgehead.loop_trial import turnable
+from bridgehead.private_names import LoopNames
 
 _Events = list[tuple[selectors.SelectorKey, int]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Polled:
+    """What is polled with the network, and what the loop is asked for between polls; read by Rust."""
+
+    descriptor: int
+    names: LoopNames
 
 
 class FusedSelector(selectors.EpollSelector):
@@ -20,6 +31,11 @@ class FusedSelector(selectors.EpollSelector):
     def __init__(self) -> None:
         super().__init__()
         self._serve: Callable[[float], bool] | None = None
+
+    def polled(self) -> Polled | None:
+        """What Rust needs to serve in the poll's place; None: this asyncio is not known well enough."""
+        names = turnable()
+        return None if names is None else Polled(descriptor=self.fileno(), names=names)
 
     def attach(self, loop: asyncio.AbstractEventLoop, serve: Callable[[float], bool]) -> None:
         """From here on, polling serves; `serve(seconds)` says whether a descriptor of the loop's is ready."""

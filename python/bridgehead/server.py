@@ -10,19 +10,19 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Coroutine, Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Coroutine, Generator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from bridgehead import forks, log, pidfile, signal_wake
+from bridgehead import early_look, forks, log, pidfile, signal_wake
 from bridgehead.books import Books
 from bridgehead.errors import EXIT_START_FAILED, Interrupted, StartError
 from bridgehead.identity import set_umask
 from bridgehead.lifespan import Lifespan
 from bridgehead.listening import Listening
 from bridgehead.loops import OwnLoop, a_loop_runs
-from bridgehead.patience import Patience
+from bridgehead.patience import Patience, for_left_tasks
 from bridgehead.server_config import Config
 from bridgehead.server_state import Stateful
 from bridgehead.signature import with_the_options
@@ -31,7 +31,7 @@ from bridgehead.station import Station
 from bridgehead.taken_signals import Taken
 from bridgehead.task_trial import choose
 from bridgehead.tenure import LOOK, Tenure
-from bridgehead.uvicorn_parameters import OF_RUN
+from bridgehead.uvicorn_arguments import of_run
 from bridgehead.worker import Place, Worker
 
 if TYPE_CHECKING:
@@ -51,10 +51,10 @@ class Server(Stateful):
     """
 
     lifespan: Lifespan
-    calls_itself = "Bridgehead"  # where it says what it listens on
 
     def __init__(self, config: Config) -> None:
         self.config = config
+        self.calls_itself: str = config.calls_itself  # its parent may know better
         self.servers: list[Listening] = []
         self.started = False
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -62,17 +62,15 @@ class Server(Stateful):
         self._changed = asyncio.Event()
         self._starting: asyncio.Task[None] | None = None
         self._told_before = False  # when `serve` began
-        self._worker: Worker | None = None
-        self._counts: dict[str, int] = {}  # of a worker that is over
         self._bound: list[Bound] = []
         self._recall: int | None = None
         self._station: Station | None = None
         self._keeper: Keeper | None = None
         self._tenure: Tenure | None = None
         self._books: Books | None = None
+        self._pidfile: pidfile.Pidfile | None = None
         self._captured_signals: list[int] = []
-        self.should_exit = False
-        self.force_exit = False
+        self.should_exit = self.force_exit = False
 
     @property
     def should_exit(self) -> bool:
@@ -82,7 +80,7 @@ class Server(Stateful):
     @should_exit.setter
     def should_exit(self, value: bool) -> None:
         self._should_exit = value
-        self._wake()
+        self._call_soon(self._look)
 
     @property
     def force_exit(self) -> bool:
@@ -92,26 +90,12 @@ class Server(Stateful):
     @force_exit.setter
     def force_exit(self, value: bool) -> None:
         self._force_exit = value
-        self._wake()
+        self._call_soon(self._look)
 
     @property
     def ready(self) -> bool:
         """Whether clients are to be sent here: from the start to the first word of the end."""
         return self.started and not self.should_exit
-
-    @property
-    def running(self) -> int:
-        """How many requests have not returned yet."""
-        return 0 if self._worker is None else self._worker.running
-
-    def let_nobody_in(self) -> None:
-        """Close who is idle, let running requests finish, and take no new ones."""
-        if self._worker is not None:
-            self._worker.drain()
-
-    def counts(self) -> dict[str, int]:
-        """How often clients were refused, cut off or kept waiting so far, by reason; see docs/limits.md."""
-        return self._counts if self._worker is None else self._worker.counts()
 
     def run(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve on a loop of its own, until told to stop. Also on a thread that is not the main one."""
@@ -132,23 +116,31 @@ class Server(Stateful):
             self.run()
 
     def _serve_in_children(self) -> None:
-        """Serve in other processes: several, or one that begins anew when a file changes."""
+        """Several, or one that begins anew for each change. As in uvicorn no signal is raised again."""
         from bridgehead import reload, supervisor
 
         with self._refusing():
-            told = (reload if self.config.reload else supervisor).run(self.config, os.environ)
-        signal.raise_signal(told)
+            (reload if self.config.reload else supervisor).run(self.config, os.environ)
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         """Serve on the loop that runs, until told to stop. SystemExit with code 3 if it cannot start."""
         self._told_before = self.should_exit
         set_umask(self.config)
+        if sockets is None:
+            self._look_ahead()
         # Before any signal is taken: an import that hangs is interrupted as usual. Inside the loop, since
         # applications ask for it while they are imported.
-        with self._refusing():
-            self.config.load()
+        self._load()
         with self.capture_signals(), self._hearing_hangups():
             await self._serve(sockets)
+
+    def _look_ahead(self) -> None:
+        with self._refusing():
+            early_look.look(self.config)
+
+    def _load(self) -> None:
+        with self._refusing():
+            self.config.load()
 
     async def _serve(self, sockets: list[socket.socket] | None = None) -> None:
         loop = asyncio.get_running_loop()
@@ -177,11 +169,13 @@ class Server(Stateful):
                 self._bound = adopt(sockets, backlog=self.config.backlog, secure=self.config.is_ssl)
             forks.register(each.socket for each in self._bound)
             books = self._books = Books(self.config, self._station)
-            if not await self._unless_told(self.lifespan.startup()):
+            with books.vigil("startup"):
+                is_up = await self._unless_told(self.lifespan.startup())
+            if not is_up:
                 await self.lifespan.cancel()
                 self._close_sockets()
                 return
-            self._tenure = Tenure.of(self.config)
+            self._tenure = Tenure.of(self._lifetime)
             place = Place(
                 bound=self._bound,
                 recall=self._recall,
@@ -190,14 +184,17 @@ class Server(Stateful):
                 own=self._own,
                 tasks=await choose(self.config.task_impl),
             )
-            pidfile.write(self.config.pidfile)
-            self._worker = Worker(self.config.loaded_app, self.lifespan, self.config, place)
+            self._pidfile = pidfile.write(self.config.pidfile)
+            self._worker = Worker(self.config.served_app, self.lifespan, self.config, place)
         groups = [self._bound] if sockets is None else [[each] for each in self._bound]
         self.servers = [Listening(each, self._worker) for each in groups]
         self._keeper = self.config.keeper()
         if sockets is None and self._station is None:  # who made them has said so
-            log.serving((each.label for each in self._bound), self.calls_itself)
+            self._log_started_message([each.socket for each in self._bound])
         self.started = True
+
+    def _log_started_message(self, listeners: Sequence[socket.socket]) -> None:  # noqa: ARG002 - uvicorn's
+        log.serving((each.label for each in self._bound), self.calls_itself)
 
     def _stop(self) -> None:
         self.should_exit = True
@@ -249,14 +246,18 @@ class Server(Stateful):
             if self.force_exit:
                 self._worker.hurry()
             await self._worker.end(patience)
-            self._counts = self._worker.counts()
-            self._worker = None
+            self._settle(self._worker)
         if self.force_exit:
             self.lifespan.abandon()
         else:
-            self.lifespan.ends_by(end)
-            await self.lifespan.shutdown()
+            await self._end_lifespan(end)
         self._close_sockets()
+
+    async def _end_lifespan(self, end: float) -> None:
+        kept = 0.0 if self._own is None else for_left_tasks(end - asyncio.get_running_loop().time())
+        self.lifespan.ends_by(end - kept)
+        with nullcontext() if self._books is None else self._books.vigil("shutdown"):
+            await self.lifespan.shutdown()
 
     def _patience(self) -> Patience:
         """How long the end may take."""
@@ -300,9 +301,8 @@ class Server(Stateful):
 
     def _handle_hangup(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - Python hands it over
         """The certificates are to be read again."""
-        if self._loop is not None and self._keeper is not None:
-            with suppress(RuntimeError):  # the loop is closed
-                self._loop.call_soon_threadsafe(self._keeper.hurry)
+        if self._keeper is not None:
+            self._call_soon(self._keeper.hurry)
 
     @contextmanager
     def _refusing(self) -> Generator[None, None, None]:
@@ -328,10 +328,10 @@ class Server(Stateful):
             self._changed = asyncio.Event()
             self._loop = loop
 
-    def _wake(self) -> None:
+    def _call_soon(self, step: Callable[[], object]) -> None:
         if self._loop is not None:
             with suppress(RuntimeError):  # the loop is closed
-                self._loop.call_soon_threadsafe(self._look)
+                self._loop.call_soon_threadsafe(step)
 
     def _look(self) -> None:
         self._changed.set()
@@ -363,8 +363,7 @@ class Server(Stateful):
             self._keeper = None
         if self._worker is not None:
             self._worker.kill()
-            self._counts = self._worker.counts()
-            self._worker = None
+            self._settle(self._worker)
         if hasattr(self, "lifespan"):
             self.lifespan.abandon()
         if self._tenure is not None:
@@ -373,7 +372,8 @@ class Server(Stateful):
         self._close_sockets()
 
     def _leave(self) -> None:
-        pidfile.remove(self.config.pidfile)
+        file, self._pidfile = self._pidfile, None
+        pidfile.remove(file)
 
     def _close_sockets(self) -> None:
         if self._books is not None:
@@ -386,15 +386,15 @@ class Server(Stateful):
 
     def _is_overridden(self, *names: str) -> bool:
         """Whether somebody has to be asked, who tells nobody of a change."""
-        ours, theirs = vars(Server), type(self)
-        return any(name in vars(self) or getattr(theirs, name) is not ours[name] for name in names)
+        return any(key in vars(self) or getattr(type(self), key) is not vars(Server)[key] for key in names)
 
 
 @with_the_options(Config)
 def run(*app: Any, **options: Any) -> None:
     """Serve an application until told to stop: `run(app, port=8000)`, `run("main:app")`.
 
-    The process ends by the signal that ended the server; Ctrl+C returns. A failing start exits with code 3.
+    The process ends by the signal that ended the server; Ctrl+C returns, and so does each with `workers` or
+    `reload`. A failing start exits with code 3.
     """
     with suppress(KeyboardInterrupt):
-        Server(Config(**OF_RUN.bind(*app, **options).arguments)).begin()
+        Server(Config(**of_run(app, options))).begin()

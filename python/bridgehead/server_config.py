@@ -26,6 +26,7 @@ from bridgehead.uvicorn_parameters import OF_CONFIG, of_a_method
 if TYPE_CHECKING:
     from bridgehead.certificates import Credentials, Keeper
     from bridgehead.ssl_context import Context
+    from bridgehead.static_files import StaticFiles
 
 
 class Config(options.Config):
@@ -43,6 +44,7 @@ class Config(options.Config):
     loaded_app: Application
     loaded_name: str
     credentials: "Credentials | None"  # with what handshakes are made, once it is loaded
+    static_files: "StaticFiles | None"  # what is answered without the application, once it is loaded
 
     if not TYPE_CHECKING:  # who checks types is told of the options' own, by keyword
 
@@ -73,6 +75,7 @@ class Config(options.Config):
         if self.loaded:
             return
         # Imported when something is loaded: who only configures needs none of it.
+        from bridgehead import interpreter, static_files
         from bridgehead.interface import adapt
         from bridgehead.load_app import load
 
@@ -82,14 +85,25 @@ class Config(options.Config):
             variables = read_env_file(self.env_file, os.environ)
             os.environ.update({name: each.value for name, each in variables.items()})
         self.credentials = self._credentials()
+        self.static_files = static_files.wanted(self)
         found = load(self.app, factory=self.factory, app_dir=self.app_dir)
+        interpreter.check()
         self.loaded_name = found.name
-        self.loaded_app, self.interface = adapt(found.application, self.interface, found.name)
+        application, self.interface = adapt(found.application, self.interface, found.name)
         if log.logger().isEnabledFor(log.TRACE):
             from bridgehead.messages import traced
 
-            self.loaded_app = traced(self.loaded_app)
+            application = traced(application)
+        self.loaded_app = self._as_loaded(application)  # once: whoever watches it may wrap what is assigned
         self.loaded = True
+
+    def _as_loaded(self, application: Application) -> Application:
+        return application
+
+    @property
+    def served_app(self) -> Application:
+        """What is called for each request: `loaded_app`, as it is by now."""
+        return self.loaded_app
 
     def keeper(self) -> "Keeper | None":
         """Whoever has the certificates read again, on the loop that runs; nobody in the clear."""
@@ -181,7 +195,7 @@ class Config(options.Config):
         for each in bound:
             if each is not chosen:
                 each.close()
-        log.serving([chosen.label])
+        log.serving([chosen.label], self.calls_itself)
         chosen.socket.set_inheritable(True)
         return chosen.socket
 
@@ -194,7 +208,7 @@ class ServerLifespan(Lifespan):
         deadlines = Deadlines(
             startup=config.timeout_lifespan_startup, shutdown=config.timeout_lifespan_shutdown
         )
-        super().__init__(config.loaded_app, config.lifespan, deadlines, contextvars.copy_context())
+        super().__init__(config.served_app, config.lifespan, deadlines, contextvars.copy_context())
 
 
 Config.__init__.__signature__ = of_a_method(OF_CONFIG)  # type: ignore[attr-defined]

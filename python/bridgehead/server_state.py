@@ -2,15 +2,20 @@
 
 Not what operators are told (`admin.py`).
 
-Invariant: what is counted has begun and not returned; nothing of it can be looked into.
+Invariant: what is there to do has begun and not returned; nothing of it can be looked into.
 """
 
+import asyncio
 import time
 from collections.abc import Iterator, Set
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from bridgehead.lifetime import Lifetime
 from bridgehead.server_config import Config
+
+if TYPE_CHECKING:
+    from bridgehead.worker import Worker
 
 _TICKS_A_SECOND = 10
 
@@ -46,25 +51,75 @@ class ServerState:
     """What a server has to do. Idle connections are not among them: they hold nobody up."""
 
     def __init__(self, owner: "Stateful | None" = None) -> None:
+        self._owner = owner
         self.connections: Set[Any] = set() if owner is None else _Running(owner)
         self.tasks: Set[Any] = set() if owner is None else _Running(owner)
-        self.default_headers: list[tuple[bytes, bytes]] = []
+
+    @property
+    def total_requests(self) -> int:
+        """How many requests the application has had so far."""
+        return 0 if self._owner is None else self._owner.begun
+
+    @property
+    def default_headers(self) -> list[tuple[bytes, bytes]]:
+        """What each answer has now, unless the application says it itself."""
+        if self._owner is None:
+            return []
+        from email.utils import formatdate
+
+        config = self._owner.config
+        date = [(b"date", formatdate(usegmt=True).encode())] if config.date_header else []
+        return [*date, *config.encoded_headers]
 
 
 class Stateful:
     """As much of a server as says what it does."""
 
     config: Config
+    force_exit: bool
     last_notified = 0.0
+    _worker: "Worker | None" = None
+    _counts: dict[str, int] = {}  # noqa: RUF012 - replaced, and never written to
+    _begun = 0  # of workers that are over
 
     @property
     def running(self) -> int:
         """How many requests have not returned yet."""
-        raise NotImplementedError
+        return 0 if self._worker is None else self._worker.running
+
+    @property
+    def begun(self) -> int:
+        """How many requests the application has had so far."""
+        return self._begun + (0 if self._worker is None else self._worker.begun)
 
     def let_nobody_in(self) -> None:
         """Close who is idle, let running requests finish, and take no new ones."""
-        raise NotImplementedError
+        if self._worker is not None:
+            self._worker.drain()
+
+    def counts(self) -> dict[str, int]:
+        """How often clients were refused, cut off or kept waiting so far, by reason; see docs/limits.md."""
+        return self._counts if self._worker is None else self._worker.counts()
+
+    def _settle(self, worker: "Worker") -> None:
+        """Its worker is over; what it has counted stays."""
+        self._counts, self._begun = worker.counts(), self.begun
+        self._worker = None
+
+    @cached_property
+    def _lifetime(self) -> Lifetime:
+        """How long it may serve. Drawn once: chance has a part in it."""
+        return Lifetime(self.config)
+
+    @property
+    def limit_max_requests(self) -> int | None:
+        """How many requests it serves before it ends; None is any number."""
+        return self._lifetime.requests
+
+    async def _wait_tasks_to_complete(self) -> None:
+        """Until no request is left, or `force_exit`: for who ends a server by uvicorn's steps."""
+        while self.running and not self.force_exit:
+            await asyncio.sleep(1 / _TICKS_A_SECOND)
 
     @cached_property
     def server_state(self) -> ServerState:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bridgehead.address import TcpAddress
-from bridgehead.config import Config
-from bridgehead.config_file import ConfigFile, read_config_file
+from bridgehead.config import OPTIONS, Config
+from bridgehead.config_file import ConfigFile, misnamed_tables, read_config_file
 from bridgehead.doubts import doubts
 from bridgehead.errors import StartError
 from bridgehead.sources import (
@@ -43,6 +43,7 @@ class Settings:
     layers: Sequence[Layer]
     variables: Mapping[str, "Variable"]  # of the env file, to be set before the application loads
     file: ConfigFile | None
+    misnamed: Sequence[str] = ()  # a sentence for each table that is almost ours
 
     @property
     def config(self) -> Config:
@@ -53,14 +54,25 @@ class Settings:
         """The same, with an application: if none was named, the one that is where applications are."""
         if self.config.app:
             return self
+        from bridgehead.discovery import need_application
+
+        return self._with(need_application(folder, self.config.app_dir))
+
+    def with_any_application(self, folder: Path) -> "Settings":
+        """The same, for who does not need one."""
         from bridgehead.discovery import find_application
 
-        layers = (*self.layers, {"app": find_application(folder, self.config.app_dir)})
+        found = None if self.config.app else find_application(folder, self.config.app_dir)
+        return self if found is None else self._with(found)
+
+    def _with(self, application: Given) -> "Settings":
+        layers = (*self.layers, {"app": application})
         return replace(self, resolved=resolve(layers), layers=layers)
 
     def doubts(self) -> Iterator[str]:
         """A sentence for each thing that was set and does nothing, or hardly what was meant."""
-        return doubts(self.resolved)
+        yield from self.misnamed
+        yield from doubts(self.resolved)
 
     def notes(self) -> Iterator[str]:
         """A sentence for each thing that an operator might not know was read."""
@@ -86,7 +98,26 @@ def read_settings(flags: Layer, environ: Mapping[str, str], folder: Path, config
     variables = _variables((flags, *_environment(environ, {}), lowest), environ)
     refuse_plaintext({name: each.value for name, each in variables.items()} | dict(environ))
     layers = (flags, *_environment(environ, variables), lowest)
-    return Settings(resolved=resolve(layers), layers=layers, variables=variables, file=file)
+    misnamed = tuple(misnamed_tables(config, file, folder))
+    return Settings(
+        resolved=resolve(layers), layers=layers, variables=variables, file=file, misnamed=misnamed
+    )
+
+
+def of_env_file(path: str, environ: Mapping[str, str]) -> Layer:
+    """What an env file says of options where no variable of the process itself says something of any."""
+    from bridgehead.env_file import read_env_file
+
+    names = [option.also for option in OPTIONS if option.also]
+    others = {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith((OUR_PREFIX, UVICORN_PREFIX)) and name not in names
+    }
+    found: dict[str, Given] = {}
+    for layer in _environment({}, read_env_file(path, others)):
+        found = {**layer, **found}
+    return found
 
 
 def _environment(environ: Mapping[str, str], added: Mapping[str, "Variable"]) -> Iterator[Layer]:

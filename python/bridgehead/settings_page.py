@@ -5,6 +5,7 @@ Not a source of anything: what is said of an option is in `config.py`.
 Invariant: the same options make the same bytes, so that a test can compare the page with the file.
 """
 
+import re
 import sys
 from itertools import groupby
 
@@ -23,8 +24,8 @@ default: [configuration.md](configuration.md) has the rest of the rules. Each va
 uvicorn's prefix, `UVICORN_` instead of `BRIDGEHEAD_`, and ours outranks it. A TIME is a number of seconds, or
 has a unit: `500ms`, `30s`, `2m`, `1h`. A value that cannot be used ends the start with exit code 3.
 
-Names and defaults are uvicorn's; where they are not, ≠ says so and the reason stands below the table. The
-last column is the key in a TOML file.
+Names and defaults are uvicorn's; where they are not, ≠ says so and the reason stands below the table. Below
+each variable is the key in a TOML file.
 """
 
 
@@ -43,7 +44,8 @@ def _words() -> str:
     return "\n".join(["## Reading and showing them", "", *head, *rows, ""])
 
 
-_HEAD = ("| option | default | what it does | environment | TOML |", "|---|---|---|---|---|")
+_HEAD = ("| option | default | what it does | environment, TOML |", "|---|---|---|---|")
+_PAGE = re.compile(r"\bdocs/([a-z0-9-]+\.md)")
 
 
 def _section(group: str, members: list[Option]) -> str:
@@ -58,8 +60,11 @@ def _row(option: Option) -> str:
     value = f" {option.metavar}" if option.metavar and option.shape is not Shape.TARGET else ""
     mark = " ≠" if option.differs else ""
     variable = option.environment_name(OUR_PREFIX)
-    cells = [f"`{option.flags}{value}`{mark}", option.shown_default, option.help]
-    cells += [f"`{variable}`", f"`{option.toml_key}`"]
+    # On the command line a page is named by its path; this one lies beside it.
+    does = _PAGE.sub(r"[\1](\1)", option.help)
+    # In one cell, since a screen is no wider.
+    names = f"`{variable}`<br>`{option.toml_key}`"
+    cells = [f"`{option.flags}{value}`{mark}", option.shown_default, does, names]
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 

@@ -3,7 +3,8 @@
 Not who notices (`health.rs`): a thread of Rust's calls, once for each, while the step still runs if Python's
 lock is to be had.
 
-Invariant: a place is logged once, and no more places are kept than there is room for.
+Invariant: a place is logged at its first, tenth, hundredth time and so on, and no more places
+are kept than there is room for.
 """
 
 import asyncio
@@ -11,16 +12,24 @@ import os
 import site
 import sys
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import FrameType
+from typing import Any
 
-from bridgehead import log, whereabouts
+from bridgehead import awaiters, log, theirs, whereabouts
 from bridgehead.errors import OUR_FOLDER
 
 _MOST = 100  # places: more are one mistake made everywhere
 _LIBRARIES = (os.path.dirname(os.__file__), *site.getsitepackages())
-_RUN_LOOPS = (os.path.join(OUR_FOLDER, "loops.py"), os.path.join("asyncio", "base_events.py"))
+_OUR_LOOPS = os.path.join(OUR_FOLDER, "loops.py")
+_RUN_LOOPS = (_OUR_LOOPS, os.path.join("asyncio", "base_events.py"))
 _POLL = (os.path.join(OUR_FOLDER, "selector.py"), os.path.join(os.path.dirname(os.__file__), "selectors.py"))
+_AFTERWARDS = (__file__, awaiters.__file__, whereabouts.__file__, os.path.join(OUR_FOLDER, "route.py"))
+# Of these, by `Cause::in_words`, what was looked at may be a line later than what held the loop.
+_SEEN_LATER = ("a C call that holds the GIL", "unknown")
+# A loop that is not written in Python does not show what it calls.
+_NAMELESS = "a callback that is no Python code"
 _UNKNOWN = "something that was over before it could be looked at"
 
 
@@ -41,24 +50,30 @@ class SlowStep:
 class SlowSteps:
     """Those of one loop. Made on its thread."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, *, among_others: bool) -> None:
+        """`among_others`: other workers have the same places, so it is said whose steps they are."""
         self._loop = loop
+        self._whose = f"The loop of worker [{os.getpid()}]" if among_others else "The loop"
         self._thread = threading.get_ident()
         self._seen: dict[str, SlowStep] = {}
-        self._last = SlowStep(place="", request="", cause="", count=0, longest=0.0)
+        self.during = ""  # what the application does before the first request, and after the last
+        # What was seen last, and by what names its request goes.
+        self._named: tuple[tuple[str, str], log.Names | None] = (("", ""), None)
 
     def tell(self, held: float, cause: str, seen: tuple[str, str] | None) -> tuple[str, str]:
         """A step has held the loop for so long, by this, here, and may go on. Gives place and request."""
-        place, request = seen or (_UNKNOWN, "")
-        self._last = SlowStep(place=place, request=request, cause=cause, count=1, longest=held)
-        is_new = place not in self._seen
-        if self._keep(self._last) and is_new:
-            self._log(self._last)
+        place, request = seen or ("", "")
+        place = place or _UNKNOWN
+        step = SlowStep(place=place, request=request, cause=cause, count=1, longest=held)
+        if self._keep(step) and _is_told(count := self._seen[place].count):
+            seen_last, names = self._named
+            self._log(step, count, names if seen == seen_last else None)
         return place, request
 
-    def over(self, held: float) -> None:
-        """The step that was told of last is over, and held it for so long in all."""
-        self._keep(replace(self._last, longest=held, count=0))
+    def over(self, held: float, cause: str, told: tuple[str, str]) -> None:
+        """The step that was told of so is over, and held it for so long in all."""
+        place, request = told
+        self._keep(SlowStep(place=place, request=request, cause=cause, count=0, longest=held))
 
     def _keep(self, step: SlowStep) -> bool:
         """Whether there is room for it."""
@@ -70,7 +85,7 @@ class SlowSteps:
         longest = step if step.longest >= before.longest else before
         self._seen[step.place] = SlowStep(
             place=step.place,
-            request=longest.request or before.request,
+            request=longest.request,
             cause=step.cause,
             count=before.count + step.count,
             longest=longest.longest,
@@ -81,29 +96,63 @@ class SlowSteps:
         """Each place once, the longest first."""
         return tuple(sorted(self._seen.values(), key=lambda each: -each.longest))
 
-    def _log(self, step: SlowStep) -> None:
-        words = f"The loop has been held for {step.longest:.2f} s so far by {step.place}"
+    def _log(self, step: SlowStep, count: int, names: log.Names | None) -> None:
+        words = f"{self._whose} has been held for {step.longest:.2f} s so far by {step.place}"
+        if step.cause in _SEEN_LATER and not step.place.endswith(("around it", _UNKNOWN)):
+            words = f"{words} or just before it"
         if step.request:
             words = f"{words}, in the request {step.request}"
-        log.logger().warning("%s: %s. This is said once for each place.", words, step.cause)
+        elif self.during:
+            words = f"{words}, in the application's {self.during}"
+        if names is not None:
+            words = f"{words}, whose id is {names[0]}"
+        log.held(words, step.cause, count, names)
+
+    def whose(self, request: "dict[str, Any] | asyncio.Task[Any] | None") -> tuple[str, str]:
+        """Handler and request of a step that is over: by its scope or its task, or the current task's."""
+        if not isinstance(request, dict):
+            request = awaiters.scope_behind(request or asyncio.current_task(self._loop))
+        handler = whereabouts.handler_in(request)
+        return self._seen_for(f"{handler}, or what is around it" if handler else "", request)
 
     def place(self) -> tuple[str, str]:
         """Where the loop's thread is, and for whom. It stands still: this thread has Python's lock."""
         frame = sys._current_frames().get(self._thread)
-        request = whereabouts.request_of(asyncio.current_task(self._loop))
-        found = of_the_application(frame) or frame
-        # One that polls is through with the step, and has not said so yet.
-        is_over = found is None or found.f_code.co_filename.endswith((*_RUN_LOOPS, *_POLL))
-        return (_UNKNOWN if found is None or is_over else whereabouts.frame_in_words(found)), request
+        task = asyncio.current_task(self._loop)
+        request = awaiters.scope_behind(task) or whereabouts.scope_around(frame)
+        if inner := of_the_application(frame, whereabouts.handlers_file(request)):
+            return self._seen_for(whereabouts.frame_in_words(inner), request)
+        if frame is not None and (callback := whereabouts.callback_in(frame)):
+            return self._seen_for(callback, request)
+        # One that polls, or says whose the step was, is through with it.
+        if frame is None or frame.f_code.co_filename.endswith((*_RUN_LOOPS, *_POLL, *_AFTERWARDS)):
+            seen = self.whose(task)
+            is_called = frame is not None and frame.f_code.co_filename == _OUR_LOOPS and task is None
+            return self._seen_for(_NAMELESS, request) if is_called and seen == ("", "") else seen
+        handler = whereabouts.handler_in(request)
+        # A library's, before the handler or behind it: then it may have been the handler all the same.
+        around = f", around {handler}" if handler else ""
+        return self._seen_for(f"{whereabouts.frame_in_words(frame)}{around}", request)
+
+    def _seen_for(self, place: str, scope: Mapping[str, Any]) -> tuple[str, str]:
+        seen = place, whereabouts.asked_in(scope)
+        self._named = seen, whereabouts.names_in(scope)
+        return seen
 
 
-def of_the_application(frame: FrameType | None) -> FrameType | None:
-    """The innermost that is neither a library's nor ours; not who runs the loop."""
+def _is_told(count: int) -> bool:
+    """At 1, 10, 100 and so on: a place that is met again and again says how often that is."""
+    return str(count).strip("0") == "1"
+
+
+def of_the_application(frame: FrameType | None, handlers: str = "") -> FrameType | None:
+    """The innermost that is neither a library's nor ours, or is in this file; not who runs the loop."""
     while frame is not None:
         file = frame.f_code.co_filename
         if file.endswith(_RUN_LOOPS):
             return None
-        if not file.startswith((*_LIBRARIES, OUR_FOLDER, "<frozen ")):
+        foreign = file.startswith((*_LIBRARIES, OUR_FOLDER, "<frozen "))
+        if not foreign or file == handlers or theirs.has(file):
             return frame
         frame = frame.f_back
     return None

@@ -82,10 +82,16 @@ def _lock(directory: int) -> None:
 
 def make_room(path: str) -> None:
     """Remove the socket file of a dead server; refuse anything else that is in the way."""
+    if is_left_over(path):
+        os.unlink(path)
+
+
+def is_left_over(path: str) -> bool:
+    """Whether a dead server's is in the way; anything else is refused."""
     try:
         mode = os.lstat(path).st_mode
     except FileNotFoundError:
-        return
+        return False
     if not stat.S_ISSOCK(mode):
         raise StartError(
             f"{path!r} exists and is not a socket", "choose another path, or move that file away"
@@ -95,8 +101,9 @@ def make_room(path: str) -> None:
         try:
             probe.connect(path)
         except ConnectionRefusedError:
-            os.unlink(path)
-            return
+            return True
+        except FileNotFoundError:  # it has just gone
+            return False
         except (BlockingIOError, OSError) as problem:
             if problem.errno not in {errno.EAGAIN, errno.EPROTOTYPE}:
                 raise

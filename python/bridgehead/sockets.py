@@ -19,11 +19,10 @@ from typing import Any
 from bridgehead import activation
 from bridgehead.address import Address, DescriptorAddress, TcpAddress, UnixAddress
 from bridgehead.errors import StartError
-from bridgehead.socket_file import SocketFile, alone_beside, make_room
+from bridgehead.socket_file import SocketFile, alone_beside, is_left_over, make_room
 
 Resolved = tuple[socket.AddressFamily, tuple[Any, ...]]  # the second as `getsockname` gives it
 
-_UNIX_MODE = 0o666  # uvicorn's: the proxy in front usually runs as another user
 _SHARED_PORT_TRIES = 16  # port 0 on several addresses: the first's port may be taken on the next
 _NUMBERS = re.compile(r"[0-9a-f:.]+")
 _SOMAXCONN = Path("/proc/sys/net/core/somaxconn")
@@ -94,6 +93,28 @@ def bind(addresses: Iterable[Address], *, backlog: int) -> list[Bound]:
     return bound
 
 
+def refuse_taken(addresses: Iterable[Address]) -> None:
+    """Say at once what keeps one of them from being listened on; nothing is listened on, or kept."""
+    for address in addresses:
+        match address:
+            case TcpAddress():
+                for each in _bind_tcp(address, None):
+                    each.close()
+            case UnixAddress():
+                try:
+                    is_left_over(address.path)
+                    os.stat(os.path.dirname(address.path) or os.curdir)
+                except OSError as problem:
+                    raise _refusal(address, problem) from None
+            case DescriptorAddress():
+                for number in _numbers(address):
+                    sock = _opened(number, str(address))
+                    try:
+                        _insist_on_clients(sock, str(address))
+                    finally:
+                        sock.detach()
+
+
 def _is_taken(problem: StartError) -> bool:
     return isinstance(problem.__context__, OSError) and problem.__context__.errno == errno.EADDRINUSE
 
@@ -117,11 +138,15 @@ def _bind_one(address: Address, backlog: int) -> list[Bound]:
         case UnixAddress():
             return [_bind_unix(address, backlog)]
         case DescriptorAddress():
-            numbers = activation.numbers(address.name) if address.name else [address.number]
-            return [_adopt(replace(address, number=each), backlog) for each in numbers]
+            return [_adopt(replace(address, number=each), backlog) for each in _numbers(address)]
 
 
-def _bind_tcp(address: TcpAddress, backlog: int) -> list[Bound]:
+def _numbers(address: DescriptorAddress) -> list[int]:
+    return activation.numbers(address.name) if address.name else [address.number]
+
+
+def _bind_tcp(address: TcpAddress, backlog: int | None) -> list[Bound]:
+    """Without a backlog it is not listened on; who else does that is found all the same."""
     resolved = _resolve(address)
     tries = _SHARED_PORT_TRIES if address.port == 0 and len(resolved) > 1 else 1
     while True:
@@ -157,7 +182,7 @@ def _has_ipv6() -> bool:
     return True
 
 
-def _listen_on_each(resolved: list[Resolved], backlog: int) -> list[Bound]:
+def _listen_on_each(resolved: list[Resolved], backlog: int | None) -> list[Bound]:
     bound: list[Bound] = []
     absent: OSError | None = None
     with ExitStack() as undo:
@@ -178,7 +203,7 @@ def _listen_on_each(resolved: list[Resolved], backlog: int) -> list[Bound]:
     return bound
 
 
-def _listen_tcp(family: socket.AddressFamily, place: tuple[Any, ...], backlog: int) -> Bound:
+def _listen_tcp(family: socket.AddressFamily, place: tuple[Any, ...], backlog: int | None) -> Bound:
     with ExitStack() as undo:
         sock = undo.enter_context(socket.socket(family, socket.SOCK_STREAM))
         # A restart must not wait for the last connections of the server before it (TIME_WAIT).
@@ -186,7 +211,8 @@ def _listen_tcp(family: socket.AddressFamily, place: tuple[Any, ...], backlog: i
         if family == socket.AF_INET6:
             sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, place[0] != "::")
         sock.bind(place)
-        sock.listen(backlog)  # only now is the address ours: Linux lets two sockets with REUSEADDR bind
+        if backlog is not None:
+            sock.listen(backlog)  # only now is the address ours: Linux lets two sockets with REUSEADDR bind
         sock.setblocking(False)
         undo.pop_all()
     return Bound(socket=sock, kind=Kind.TCP, label=_label(sock))
@@ -201,7 +227,7 @@ def _bind_unix(address: UnixAddress, backlog: int) -> Bound:
             file = SocketFile.at(address.path)
             undo.callback(file.remove)
             sock.listen(backlog)  # at once: until then it looks like a dead server's
-            os.chmod(address.path, _UNIX_MODE)
+            os.chmod(address.path, address.mode)
             sock.setblocking(False)
             undo.pop_all()
     except OSError as problem:
@@ -217,10 +243,7 @@ def adopt(sockets: Iterable[socket.socket], *, backlog: int, secure: bool = Fals
 
 def _adopt(address: DescriptorAddress, backlog: int) -> Bound:
     """Take over a socket that was opened for us; it is closed as ours."""
-    try:
-        sock = socket.socket(fileno=address.number)
-    except OSError as problem:
-        raise StartError(f"{address} is not an open socket: {problem.strerror}", _BOUND) from None
+    sock = _opened(address.number, str(address))
     try:
         return _listening(sock, str(address), backlog)
     except StartError:
@@ -228,13 +251,25 @@ def _adopt(address: DescriptorAddress, backlog: int) -> Bound:
         raise
 
 
+def _opened(number: int, name: str) -> socket.socket:
+    try:
+        return socket.socket(fileno=number)
+    except OSError as problem:
+        raise StartError(f"{name} is not an open socket: {problem.strerror}", _BOUND) from None
+
+
+def _insist_on_clients(sock: socket.socket, name: str) -> None:
+    """It is one that clients can come to."""
+    if sock.family not in _LISTENABLE or sock.type != socket.SOCK_STREAM:
+        raise StartError(f"{name} is not a TCP or Unix stream socket", _BOUND)
+    if _is_unbound(sock):
+        raise StartError(f"{name} is a socket without an address", _BOUND)
+
+
 def _listening(sock: socket.socket, name: str, backlog: int) -> Bound:
     """One that somebody else made, once it listens."""
     try:
-        if sock.family not in _LISTENABLE or sock.type != socket.SOCK_STREAM:
-            raise StartError(f"{name} is not a TCP or Unix stream socket", _BOUND)
-        if _is_unbound(sock):
-            raise StartError(f"{name} is a socket without an address", _BOUND)
+        _insist_on_clients(sock, name)
         sock.listen(backlog)
         sock.setblocking(False)
         sock.set_inheritable(False)
@@ -265,7 +300,9 @@ def _refusal(address: TcpAddress | UnixAddress, problem: OSError) -> StartError:
     reason, hint = f"cannot be listened on: {problem.strerror or problem}", ""
     match problem.errno:
         case errno.EADDRINUSE:
-            other = "choose another with --port (0 takes a free one)" if tcp else "choose another path"
+            other = "choose another path"
+            if isinstance(address, TcpAddress):
+                other = f"choose another port with {address.option} (0 takes a free one)"
             reason, hint = "is already in use", f"stop the server that listens there, or {other}"
         case errno.EADDRNOTAVAIL:
             reason, hint = "is not an address of this machine", "use 127.0.0.1, or 0.0.0.0 for all"

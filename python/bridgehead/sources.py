@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bridgehead import forwarded, trace
+from bridgehead.aliases import NEAR_NAMES
 from bridgehead.config import OPTIONS, Config
 from bridgehead.errors import StartError, did_you_mean, nearest
 from bridgehead.options import Option
@@ -94,8 +95,7 @@ def strays(environ: Mapping[str, str]) -> list[str]:
 
 def is_uvicorns(name: str) -> bool:
     """Whether it is a setting that only uvicorn has."""
-    variable = name.replace("-", "_").upper()
-    return variable in _UVICORN_ONLY or variable.startswith(_TLS)
+    return name.replace("-", "_").upper() in _UVICORN_ONLY
 
 
 def refuse_uvicorns(words: Iterable[str]) -> None:
@@ -112,7 +112,8 @@ def refuse_uvicorns(words: Iterable[str]) -> None:
 
 
 def _tls_flags() -> list[str]:
-    return [option.flag for option in OPTIONS if option.flag.startswith("--ssl-")]
+    flags = (*(option.flag for option in OPTIONS), *NEAR_NAMES)
+    return [flag for flag in flags if flag.startswith("--ssl-")]
 
 
 def refuse_plaintext(environ: Mapping[str, str]) -> None:
@@ -121,7 +122,8 @@ def refuse_plaintext(environ: Mapping[str, str]) -> None:
     for prefix in (OUR_PREFIX, UVICORN_PREFIX):
         for name in _names(environ, prefix):
             if name.startswith(_TLS) and name not in known:
-                hint = did_you_mean(name, known, otherwise="unset it")
+                near = nearest(name, known)
+                hint = f"did you mean `{prefix}{near[0]}`?" if near else "unset it"
                 raise StartError(f"{prefix}{name} asks for something of TLS that there is not", hint)
 
 

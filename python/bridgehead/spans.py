@@ -25,9 +25,8 @@ _SAMPLERS = frozenset(
     for name in ("always_on", "always_off", "traceidratio")
 )
 _NAMELESS = "unknown_service:bridgehead"
-_HINT = (
-    "give http://host:port, such as http://localhost:4318; a collector beside the server speaks TLS to others"
-)
+_HINT = "give http://host:port or https://host:port, such as http://localhost:4318"
+_CODINGS = {"": False, "none": False, "gzip": True}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +41,9 @@ class Spans:
     queue: int
     resource: list[tuple[str, str]]
     sampler: tuple[str, str]
+    gzip: bool
+    authorities: str | None
+    identity: tuple[str, str] | None
     attach: Attach | None
 
 
@@ -59,8 +61,10 @@ def wanted(environ: Mapping[str, str]) -> Spans | None:
             f"OTEL_EXPORTER_OTLP_PROTOCOL: {protocol!r} is not spoken", "set it to http/protobuf"
         )
     batch = int(_number(environ, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", 512))
+    endpoint = _endpoint(environ)
+    authorities, identity = _secrecy(environ, endpoint)
     return Spans(
-        endpoint=_endpoint(environ),
+        endpoint=endpoint,
         headers=_pairs(_of_traces(environ, "HEADERS"), "OTEL_EXPORTER_OTLP_HEADERS"),
         timeout=_number(environ, "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", 0) / 1e3
         or _number(environ, "OTEL_EXPORTER_OTLP_TIMEOUT", 10_000) / 1e3,
@@ -69,6 +73,9 @@ def wanted(environ: Mapping[str, str]) -> Spans | None:
         queue=max(batch, int(_number(environ, "OTEL_BSP_MAX_QUEUE_SIZE", 2048))),
         resource=_resource(environ),
         sampler=_sampler(environ),
+        gzip=_compresses(environ),
+        authorities=authorities,
+        identity=identity,
         attach=_attacher(),
     )
 
@@ -84,12 +91,37 @@ def _endpoint(environ: Mapping[str, str]) -> str:
         whole = given.rstrip("/") + "/v1/traces"
     try:
         parts = urlsplit(whole)
-        fits = parts.scheme == "http" and parts.hostname and (parts.port is None or parts.port > 0)
+        fits = parts.scheme in {"http", "https"} and parts.hostname and (parts.port is None or parts.port > 0)
     except ValueError:
         fits = False
     if not fits:
         raise StartError(f"OTEL_EXPORTER_OTLP_ENDPOINT: {whole!r} is no address for spans", _HINT)
     return whole
+
+
+def _secrecy(environ: Mapping[str, str], endpoint: str) -> tuple[str | None, tuple[str, str] | None]:
+    """Whom we believe about a collector that speaks TLS, and what we show it."""
+    names = ("CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY")
+    authorities, certificate, key = (_of_traces(environ, name).strip() or None for name in names)
+    if endpoint.startswith("http:"):
+        if authorities or certificate or key:
+            log.logger().warning("Spans go to %s in the clear: certificates are not looked at.", endpoint)
+        return None, None
+    if bool(certificate) != bool(key):
+        raise StartError(
+            "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and OTEL_EXPORTER_OTLP_CLIENT_KEY belong together",
+            "name both files, or neither",
+        )
+    return authorities, (certificate, key) if certificate and key else None
+
+
+def _compresses(environ: Mapping[str, str]) -> bool:
+    coding = _of_traces(environ, "COMPRESSION").strip().lower()
+    if coding not in _CODINGS:
+        raise StartError(
+            f"OTEL_EXPORTER_OTLP_COMPRESSION: {coding!r} is not written", "set it to gzip or none"
+        )
+    return _CODINGS[coding]
 
 
 def _number(environ: Mapping[str, str], name: str, default: float) -> float:

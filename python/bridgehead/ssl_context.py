@@ -20,7 +20,7 @@ class Context:
 
     def load_cert_chain(self, certfile: str, keyfile: str | None = None, password: object = None) -> None:
         """The files of the configuration are read again once they change; others are refused."""
-        named = {os.path.abspath(each) for each in (*self._config.ssl_certfile, *self._config.ssl_keyfile)}
+        named = {os.path.abspath(each) for each in (*self._config.certificate_files, *self._config.key_files)}
         for file in (certfile, keyfile):
             if file is not None and os.path.abspath(file) not in named:
                 raise ValueError(

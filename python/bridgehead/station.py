@@ -23,6 +23,7 @@ class Posting:
     slot: int
     place: int
     others: tuple[tuple[int, int, bool], ...]  # each with its slot, and whether its clients speak TLS
+    floor: int | None = None  # who fails asks there whether to say why
 
     @classmethod
     def read(cls, written: dict[str, Any]) -> Self:

@@ -19,7 +19,7 @@ from bridgehead.home import Home
 from bridgehead.sockets import Bound
 from bridgehead.supervisor.crew import Crew
 from bridgehead.supervisor.handover import Handover
-from bridgehead.supervisor.hired import Terms
+from bridgehead.supervisor.hired import Start, Terms
 from bridgehead.supervisor.slots import Slots
 
 
@@ -55,12 +55,13 @@ class Succession:
         self._when_ready, self._when_failed = ready, failed
         self._passed = Passed()
         self._thread: threading.Thread | None = None
+        self._is_left = False  # whether nobody takes what is passed on any more
 
-    def begin(self, bound: Sequence[Bound]) -> None:
+    def begin(self, bound: Sequence[Bound], why: Start) -> None:
         """Start a worker on these sockets, which are the parent's from here on."""
         self._slots = Slots([bound])
         self._terms = Terms(self._config, self._home, self._slots)
-        self._crew = Crew(self._terms, self._when_ready)
+        self._crew = Crew(self._terms, self._when_ready, why=why)
         self._thread = threading.Thread(target=self._run, name="bridgehead-parent", daemon=True)
         self._thread.start()
 
@@ -70,8 +71,11 @@ class Succession:
         return self._terms.figures.sheets
 
     def tell(self, number: int) -> None:
-        """What a parent is told by signals."""
-        self._passed.tell(number)
+        """What a parent is told by signals. Once nobody hears it here, the next program does."""
+        if self._is_left:
+            signal.pthread_kill(threading.get_ident(), number)  # blocked: it waits
+        else:
+            self._passed.tell(number)
 
     def end(self) -> None:
         """Wait until nobody is left, once that was told."""
@@ -86,10 +90,13 @@ class Succession:
         self._crew.leave()
         self._passed.tell()
         self.end()
+        self._is_left = True
+        for number in self._passed.take():
+            self.tell(number)
         os.chdir(self._home.folder or os.curdir)
         handover = Handover.of(self._terms, self._crew, anew=False)
         if told():
-            signal.pthread_kill(threading.get_ident(), signal.SIGTERM)  # blocked: it waits
+            self.tell(signal.SIGTERM)
         handover.execute()
 
     def _run(self) -> None:

@@ -14,6 +14,7 @@ from bridgehead.errors import StartError
 _FORMS = "write module:attribute, module, path/to/file.py:attribute or module:factory()"
 _FILE = re.compile(r"(?P<place>.+\.py)(?::(?P<rest>.*))?", re.DOTALL)
 _CALL = re.compile(r"(?P<attributes>[^()]*)(?P<call>\(\s*\))?")
+_ATTRIBUTE_OF_A_CALL = re.compile(r"[^()]*\(\s*\).+", re.DOTALL)
 
 
 class Calling(Enum):
@@ -53,6 +54,9 @@ def _target(written: str, place: str, rest: str | None, *, is_file: bool) -> Tar
     if rest is None:
         return Target(place=place, is_file=is_file, attributes=(), calling=Calling.UNSAID)
     parts = _CALL.fullmatch(rest)
+    if _ATTRIBUTE_OF_A_CALL.fullmatch(rest):
+        hint = "name a function that returns the application itself"
+        raise StartError(f"{written!r} goes on after it calls a factory", hint)
     if parts is None:
         raise StartError(f"{written!r} calls a factory with arguments", "name a function without arguments")
     attributes = tuple(parts["attributes"].strip().split("."))

@@ -1,6 +1,6 @@
 """Which tasks requests run as, and a trial of ours on the loop before the first request.
 
-Not the names (`task_names.py`) nor the task (`request_task.py`).
+Not the names (`private_names.py`) nor the task (`request_task.py`).
 
 Invariant: a request runs under a task of ours only after one went through all that requests go through.
 """
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from bridgehead import log
-from bridgehead._native import Driver
+from bridgehead._native import Driver, Wait
+from bridgehead.private_names import TaskNames, task_names
 from bridgehead.request_task import RequestTask
-from bridgehead.task_names import TaskNames, task_names
 
-_TURNS = 20  # of the loop; the trial takes six
+_TURNS = 20  # of the loop; the trial takes five
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +37,7 @@ async def choose(wanted: str) -> Chosen | None:
     try:
         names = task_names()
         _try_entering(names)
+        _try_yielding(names)
         driver = Driver(asyncio.get_running_loop(), names)
         await _try_out(driver)
     except Exception as problem:  # whatever a changed asyncio does to us
@@ -59,9 +60,20 @@ def _try_entering(names: TaskNames) -> None:
     names.enter_task(loop, task)
 
 
+def _try_yielding(names: TaskNames) -> None:
+    """What any future says of itself as it is yielded, asyncio's and ours."""
+    loop = asyncio.get_running_loop()
+    for future in (loop.create_future(), Wait(loop)):
+        _expect(not getattr(future, names.blocking), "a future is waited for though nobody awaits it")
+        _expect(next(future.__await__()) is future, "a future does not yield itself")
+        _expect(bool(getattr(future, names.blocking)), "a future does not say that it was awaited")
+    _expect(getattr(loop.create_future(), names.loop_of_future) is loop, "a future does not know its loop")
+
+
 async def _try_out(driver: Driver) -> None:
-    future = asyncio.get_running_loop().create_future()
-    coroutine, context = _try_waiting(future), contextvars.copy_context()
+    loop = asyncio.get_running_loop()
+    future, wait = loop.create_future(), Wait(loop)
+    coroutine, context = _try_waiting(future, wait), contextvars.copy_context()
     task: Any = RequestTask(driver.park(coroutine, context), context=context)
     task._log_destroy_pending = False  # a failure has been told of otherwise
     await asyncio.sleep(0)
@@ -73,12 +85,14 @@ async def _try_out(driver: Driver) -> None:
     for _ in range(_TURNS):
         if task.done():
             break
+        if task._fut_waiter is wait:
+            wait.resolve()
         await asyncio.sleep(0)
     _expect(task.done(), "a task does not end")
     _expect(task.result() is task, "a task is not the current one at each step")
 
 
-async def _try_waiting(future: asyncio.Future[None]) -> object:
+async def _try_waiting(future: asyncio.Future[None], wait: Wait) -> object:
     task: Any = asyncio.current_task()
     try:
         await future
@@ -93,6 +107,8 @@ async def _try_waiting(future: asyncio.Future[None]) -> object:
     except asyncio.CancelledError:
         _expect(task.uncancel() == 1 and task.uncancel() == 0, "a cancellation is not taken back")
     _expect(not task._must_cancel, "a cancellation is kept for ever")
+    await wait
+    _expect(wait.done(), "a wait is over before what it waits for")
     return asyncio.current_task()
 
 

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from typing import Self
 
-from bridgehead.config import Config
 from bridgehead.lifetime import Lifetime, resident
 from bridgehead.station import Posting, Station
 
@@ -36,9 +35,8 @@ class Tenure:
         figures.close()
 
     @classmethod
-    def of(cls, config: Config) -> Self | None:
+    def of(cls, lifetime: Lifetime) -> Self | None:
         """None: it has no end."""
-        lifetime = Lifetime(config)
         return cls(lifetime) if lifetime.is_limited else None
 
     def ended_by(self) -> str | None:

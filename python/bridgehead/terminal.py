@@ -13,17 +13,32 @@ class Terminal:
     """The one of this process, as it is when this is made."""
 
     def __init__(self) -> None:
-        self._is_there = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN and _is_open()
+        self._is_there = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN and is_open()
 
     @property
     def is_lost(self) -> bool:
         """Whether there was one, and there is none any more."""
-        return self._is_there and not _is_open()
+        return self._is_there and not is_open()
 
 
-def _is_open() -> bool:
+def is_open() -> bool:
+    """Whether this process has one."""
     try:
         os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
     except OSError:
         return False
     return True
+
+
+def is_elsewhere() -> bool:
+    """Whether it is somebody else's just now, and this process is in its background."""
+    try:
+        number = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(number) != os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(number)

@@ -59,7 +59,7 @@ def read_toml(file: Path, folder: Path) -> Document:
     """A whole file; messages name it as seen from `folder`."""
     import tomllib  # costs 5 ms, and who has no file needs none of it
 
-    name = _shown(file, folder)
+    name = shown(file, folder)
     try:
         text = _bytes(file, folder).decode("utf-8-sig")
         return Document(file=file, name=name, text=text, values=tomllib.loads(text))
@@ -77,7 +77,8 @@ def mentions(file: Path, folder: Path, sign: re.Pattern[bytes]) -> bool:
     return os.path.isfile(file) and sign.search(_bytes(file, folder)) is not None
 
 
-def _shown(file: Path, folder: Path) -> str:
+def shown(file: Path, folder: Path) -> str:
+    """A file's name for messages, as seen from `folder`."""
     return str(file.relative_to(folder)) if file.is_relative_to(folder) else str(file)
 
 
@@ -87,4 +88,4 @@ def _bytes(file: Path, folder: Path) -> bytes:
     except OSError as problem:
         why = (problem.strerror or str(problem)).lower()
         hint = "name a TOML file that can be read"
-        raise StartError(f"{_shown(file, folder)} cannot be read: {why}", hint) from None
+        raise StartError(f"{shown(file, folder)} cannot be read: {why}", hint) from None

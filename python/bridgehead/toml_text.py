@@ -2,7 +2,7 @@
 
 Not a reader: Python has one (`tomllib`), and no writer.
 
-Invariant: what is written here is read back as the same value.
+Invariant: what is written here is read back as the same value, in tables and lists of the same type.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,22 +18,30 @@ _KINDS: dict[type, str] = {
 
 
 def as_toml(value: object) -> str:
-    """One value. What TOML has no words for (a date among the settings is a mistake) is shown as a text."""
+    """One value. A setting that is a number may have it whole; within a table or a list types are kept."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return _as_it_is(value)
+
+
+def _as_it_is(value: object) -> str:
+    """One value with its type. What TOML has no words for is shown as a text."""
+    from datetime import date, time
     from json import dumps
 
     match value:
         case bool():
             return "true" if value else "false"
-        case int():
+        case int() | float():
             return str(value)
-        case float():
-            return str(int(value)) if value.is_integer() else repr(value)
         case bytes():
-            return as_toml(value.decode("latin-1"))
+            return _as_it_is(value.decode("latin-1"))
+        case date() | time():
+            return value.isoformat()
         case list() | tuple():
-            return f"[{', '.join(map(as_toml, value))}]"
+            return f"[{', '.join(map(_as_it_is, value))}]"
         case Mapping():
-            inner = ", ".join(f"{dumps(str(key))} = {as_toml(each)}" for key, each in value.items())
+            inner = ", ".join(f"{_as_it_is(str(key))} = {_as_it_is(each)}" for key, each in value.items())
             return f"{{{inner}}}"
     # JSON's escapes are TOML's too, but for DEL, which JSON takes as it is.
     return dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -7,10 +7,11 @@ Invariant: what nothing here could be made of is refused by its name, and never 
 
 import os
 from collections.abc import Awaitable, Callable, Mapping
+from inspect import Signature
 from typing import Any, NamedTuple
 
-from bridgehead.errors import StartError
-from bridgehead.uvicorn_parameters import KEPT, OF_CONFIG
+from bridgehead.errors import StartError, did_you_mean
+from bridgehead.uvicorn_parameters import KEPT, OF_CONFIG, OF_RUN
 
 
 class Arguments(NamedTuple):
@@ -26,7 +27,7 @@ def arguments(positional: tuple[Any, ...], named: Mapping[str, Any]) -> Argument
     try:
         given = OF_CONFIG.bind(*positional, **named).arguments
     except TypeError as problem:
-        raise TypeError(f"Config(): {problem}") from None
+        raise TypeError(f"Config(): {problem}{_meant(problem, named, OF_CONFIG)}") from None
     kept = {name: given.pop(name) for name in KEPT & given.keys()}
     if kept.get("ssl_context_factory") is not None:
         raise StartError(
@@ -38,6 +39,21 @@ def arguments(positional: tuple[Any, ...], named: Mapping[str, Any]) -> Argument
         callback_notify=kept.get("callback_notify"),
         timeout_notify=kept.get("timeout_notify", 30),
     )
+
+
+def of_run(positional: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
+    """What `run` was given, by name. `TypeError` for an argument that nobody knows."""
+    try:
+        return OF_RUN.bind(*positional, **named).arguments
+    except TypeError as problem:
+        raise TypeError(f"run(): {problem}{_meant(problem, named, OF_RUN)}") from None
+
+
+def _meant(problem: TypeError, named: Mapping[str, Any], known: Signature) -> str:
+    """What a name that nobody knows may have been meant for, if that is the mistake."""
+    told = (name for name in named if name not in known.parameters and str(problem).endswith(repr(name)))
+    hint = did_you_mean(next(told, ""), known.parameters)
+    return f"; {hint}" if hint else ""
 
 
 def _ours(name: str, value: Any) -> Any:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from bridgehead.errors import StartError
 from bridgehead.options import Shape, choice, maybe, option, switch
-from bridgehead.quantities import Bytes, some
+from bridgehead.quantities import Bytes, at_most
 
 _PARSERS = choice("auto", "h11", "httptools", "zttp")
 _LARGEST_HEAD = 16 * 1024**2
@@ -41,7 +41,7 @@ class UvicornOptions:
     )
     h11_max_incomplete_event_size: Bytes | None = option(
         None,
-        read=maybe(some(_LARGEST_HEAD)),
+        read=maybe(at_most(_LARGEST_HEAD)),
         metavar="SIZE",
         group="From uvicorn",
         help="uvicorn's word for --limit-header-bytes, which outranks it",
@@ -55,7 +55,9 @@ class UvicornOptions:
     )
 
 
-def without_effect(http: str) -> Iterator[str]:
+def without_effect(http: str, ws: str) -> Iterator[str]:
     """A sentence for what changes nothing."""
     if http != "auto":
         yield f"--http {http} changes nothing: HTTP is spoken in Rust, whatever parser is named."
+    if ws not in {"auto", "none"}:
+        yield f"--ws {ws} changes nothing: WebSockets are spoken in Rust, whatever library is named."

@@ -34,7 +34,7 @@ def watched(config: Config) -> Watched:
     """What the options say. As in uvicorn, a default that is given on the other side gives way."""
     included_folders, included = _parted(config.reload_includes)
     left_out, excluded = _parted(config.reload_excludes)
-    folders = [*(config.reload_dirs or _usual_folders(config)), *included_folders]
+    folders = [*(config.reload_dirs or usual_folders(config)), *included_folders]
     if config.env_file is not None:
         included.append(os.path.realpath(config.env_file))
     return Watched(
@@ -47,14 +47,7 @@ def watched(config: Config) -> Watched:
     )
 
 
-def _parted(written: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Folders that are there, and patterns."""
-    given = list(written)
-    folders = [each for each in given if os.path.isdir(each)]
-    return folders, [each for each in given if each not in folders]
-
-
-def _usual_folders(config: Config) -> list[str]:
+def usual_folders(config: Config) -> list[str]:
     """The current directory, and where the application is if that is elsewhere."""
     here = os.path.realpath(os.curdir)
     folders = [here]
@@ -62,6 +55,13 @@ def _usual_folders(config: Config) -> list[str]:
         if each and os.path.isdir(each) and not _is_below(os.path.realpath(each), here):
             folders.append(each)
     return folders
+
+
+def _parted(written: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Folders that are there, and patterns."""
+    given = list(written)
+    folders = [each for each in given if os.path.isdir(each)]
+    return folders, [each for each in given if each not in folders]
 
 
 def _folder_of_file(config: Config) -> str:

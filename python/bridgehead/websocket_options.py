@@ -10,8 +10,8 @@ from typing import cast
 
 from bridgehead.errors import StartError
 from bridgehead.health_options import HealthOptions
-from bridgehead.options import choice, maybe, option, switch, whole
-from bridgehead.quantities import Bytes, seconds, some
+from bridgehead.options import choice, limit, maybe, option, switch
+from bridgehead.quantities import Bytes, at_most, seconds
 
 _NEW = "new: uvicorn has no such option"
 _GROUP = "WebSockets"
@@ -44,14 +44,14 @@ class WebSocketOptions(HealthOptions):
     )
     ws_max_size: Bytes = option(
         Bytes(16 * 1024**2),
-        read=some(_LARGEST),
+        read=at_most(_LARGEST),
         metavar="SIZE",
         group=_GROUP,
         help="the largest message of a client; a larger one closes its WebSocket with 1009",
     )
     ws_max_queue: int = option(
         32,
-        read=whole(1, 10_000),
+        read=limit(1, 10_000),
         metavar="NUMBER",
         group=_GROUP,
         help="messages that may wait for the application, 1 MiB at most; then the client is not read",

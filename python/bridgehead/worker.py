@@ -13,28 +13,34 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bridgehead import log, reports, trace
+from bridgehead import compress_options, log, reports, trace
 from bridgehead._native import Server as Network
 from bridgehead._native import Sheet, Tls
-from bridgehead.asgi import Application, answer
+from bridgehead.access_lines import AccessLines
+from bridgehead.asgi import Application, answer, answer_by_name
 from bridgehead.bounds import Bounds
+from bridgehead.compress_options import Compression
 from bridgehead.diagnostics import Watched
 from bridgehead.errors import StartError
 from bridgehead.forwarded import Forwarding, Trusted, trusted
 from bridgehead.lifespan import Lifespan
+from bridgehead.loop_trial import tasks_register
 from bridgehead.loops import OwnLoop
 from bridgehead.open_files import connections_that_fit
 from bridgehead.patience import Patience
+from bridgehead.private_names import Register
 from bridgehead.reasons import REASONS
 from bridgehead.reports import Logs
 from bridgehead.route import route_of
 from bridgehead.server_config import Config
 from bridgehead.sockets import Bound, Kind
+from bridgehead.static_files import StaticFiles
 from bridgehead.station import Station
 from bridgehead.task_trial import Chosen
 from bridgehead.websocket_options import WebSocketOptions
 
 if TYPE_CHECKING:
+    from bridgehead.selector import FusedSelector, Polled
     from bridgehead.spans import Spans
 
 
@@ -47,10 +53,11 @@ class Host:
     finished: Callable[[], object]
     complain: Callable[[str, log.Names | None], object]
     route: Callable[[Mapping[str, Any]], str | None]
-    census: Callable[[], tuple[int, int, int, int]]
+    census: Callable[[], tuple[int, tuple[int, int, int] | None]]
     place: Callable[[], tuple[str, str]]
+    whose: Callable[[dict[str, Any] | asyncio.Task[Any] | None], tuple[str, str]]
     slow: Callable[[float, str, tuple[str, str] | None], tuple[str, str]]
-    over: Callable[[float], object]
+    over: Callable[[float, str, tuple[str, str]], object]
     trace: Callable[[str], object] | None
     event_loop: asyncio.AbstractEventLoop
     context: contextvars.Context
@@ -74,10 +81,13 @@ class Options:
     root_path: str
     state: dict[str, Any]
     pathsend: bool
+    static_files: StaticFiles | None
+    compression: Compression | None
     keep_alive: float
     bounds: Bounds
     http2: bool
     connections: int | None
+    http1_early_hints: bool
     date_header: bool
     default_headers: tuple[tuple[bytes, bytes], ...]
     reasons: tuple[tuple[int, str], ...]
@@ -85,7 +95,8 @@ class Options:
     forwarding: Forwarding | None
     proxy_protocol: Trusted | None
     websockets: WebSocketOptions | None
-    runtime: int | str
+    runtime: "Polled | str"
+    tasks_register: Register | None
     request_task: Chosen | None
 
 
@@ -109,11 +120,13 @@ class _Waiting:
 
     def __init__(self) -> None:
         self.over = False
+        self.closed = asyncio.Event()
         self.hurried = False
         self._changed = asyncio.Event()
 
     def finish(self) -> None:
         self.over = True
+        self.closed.set()
         self._changed.set()
 
     def hurry(self) -> None:
@@ -134,16 +147,18 @@ class Worker:
 
     def __init__(self, application: Application, lifespan: Lifespan, config: Config, place: Place) -> None:
         self._loop = asyncio.get_running_loop()
-        self._selector = place.own.selector if place.own is not None else None
+        self._selector: FusedSelector | None = None
         self._requests = _Waiting()
         self._ending = asyncio.Event()
-        self._closed = asyncio.Event()
         context = contextvars.Context() if config.reset_contextvars else lifespan.context
         self._watched = place.watched
+        self._bound = tuple(place.bound)
         host = self._host(application, context, ours=place.tasks is not None)
         self._network = Network(host, self._options(config, lifespan.state, place))
+        self._lines = AccessLines(config, self._network.turn_lines)
         self._watched.serve(self._network)
-        if self._selector is not None:
+        if place.own is not None and place.own.selector is not None and self._network.turner is not None:
+            self._selector = place.own.selector
             self._selector.attach(self._loop, self._network.turner)
         if self._network.fallback is not None:
             reason = "The network has a thread of its own, since it cannot be turned under uvloop: %s."
@@ -153,6 +168,11 @@ class Worker:
     def running(self) -> int:
         """How many requests have not returned yet."""
         return self._network.running
+
+    @property
+    def begun(self) -> int:
+        """How many requests the application has had."""
+        return self._network.begun
 
     def counts(self) -> dict[str, int]:
         """How often clients were refused, cut off or kept waiting, by reason. Also when all is over."""
@@ -165,7 +185,13 @@ class Worker:
 
     async def wait_closed(self) -> None:
         """Until the last connection is closed."""
-        await self._closed.wait()
+        await self._requests.closed.wait()
+
+    def shut(self, bound: Sequence[Bound]) -> None:
+        """Let nobody in any more at these sockets of it but those who wait; connections go on."""
+        for number, each in enumerate(self._bound):
+            if each in bound:
+                self._network.shut(number)
 
     def drain(self) -> None:
         """Let nobody in any more but those who wait, and close who is idle."""
@@ -209,20 +235,22 @@ class Worker:
     def _close(self) -> None:
         if self._selector is not None:
             self._selector.detach(self._loop)
+        self._lines.leave()
         self._watched.rest()
         self._network.close()
         log.counted(self._network.counts)
-        self._closed.set()
+        self._requests.closed.set()
 
     def _host(self, application: Application, context: contextvars.Context, *, ours: bool) -> Host:
         return Host(
             application=application,
-            answer=answer,
+            answer=answer_by_name if self._loop.get_debug() else answer,
             finished=self._requests.finish,
             complain=log.misbehaviour,
             route=route_of,
             census=self._watched.count,
             place=self._watched.steps.place,
+            whose=self._watched.steps.whose,
             slow=self._watched.steps.tell,
             over=self._watched.steps.over,
             trace=trace.drives(os.environ, ours=ours),
@@ -247,14 +275,18 @@ class Worker:
             root_path=config.root_path,
             state=state,
             pathsend=config.pathsend,
+            static_files=config.static_files,
+            compression=compress_options.wanted(config),
             keep_alive=config.timeout_keep_alive,
             bounds=config,
             http2=config.http2,
             connections=_connections(config),
+            http1_early_hints=config.http1_early_hints,
             date_header=config.date_header,
             default_headers=tuple(config.encoded_headers),
             reasons=REASONS,
             runtime=_runtime(place),
+            tasks_register=tasks_register(),
             request_task=place.tasks,
             logs=reports.wanted(config),
             forwarding=_forwarding(config) if config.proxy_headers else None,
@@ -291,10 +323,10 @@ def _connections(config: Config) -> int | None:
     return connections_that_fit() if wanted is None else wanted or None
 
 
-def _runtime(place: Place) -> int | str:
+def _runtime(place: Place) -> "Polled | str":
     """Who turns the network; Rust knows these words. A loop that is not ours is left alone."""
     if place.own is None:
         return "threaded"
     if place.own.selector is not None:
-        return place.own.selector.fileno()
+        return place.own.selector.polled() or "threaded"
     return "nested" if place.own.fused else "threaded"

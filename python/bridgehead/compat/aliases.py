@@ -7,10 +7,23 @@ Invariant: a module exists once, whichever name it is imported by, and keeps its
 
 import importlib
 import importlib.util
+import sys
 from collections.abc import Sequence
 from importlib.abc import InspectLoader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import CodeType, ModuleType
+
+
+def named(name: str, real: str) -> ModuleType:
+    """The module, with what is loaded below it known by the second name as well.
+
+    Else Python would load that once more by this name, and set it in the module: over the command `main`,
+    which has the name of the module that it is from.
+    """
+    module = importlib.import_module(real)
+    for each in [each for each in sys.modules if each.startswith(f"{real}.")]:
+        sys.modules.setdefault(name + each.removeprefix(real), sys.modules[each])
+    return module
 
 
 class Aliases(MetaPathFinder):
@@ -32,7 +45,7 @@ class Aliases(MetaPathFinder):
         real = importlib.util.find_spec(self._real + fullname.removeprefix(self._name))
         if real is None:
             return None
-        spec = ModuleSpec(fullname, _Alias(real), origin=real.origin)
+        spec = ModuleSpec(fullname, _Alias(fullname, real), origin=real.origin)
         spec.submodule_search_locations = real.submodule_search_locations
         return spec
 
@@ -40,12 +53,13 @@ class Aliases(MetaPathFinder):
 class _Alias(InspectLoader):
     """Gives the module that is there already."""
 
-    def __init__(self, real: ModuleSpec) -> None:
+    def __init__(self, name: str, real: ModuleSpec) -> None:
+        self._name = name
         self._real = real
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:  # noqa: ARG002 - Python hands it over
         """The module itself."""
-        return importlib.import_module(self._real.name)
+        return named(self._name, self._real.name)
 
     def exec_module(self, module: ModuleType) -> None:
         """Nothing is left to be run; the module keeps what it says of itself."""

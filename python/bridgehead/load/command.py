@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bridgehead import open_files
 from bridgehead.argument_parser import Parser
 from bridgehead.errors import StartError
 from bridgehead.load import options, outputs, words
@@ -96,6 +97,8 @@ def _run(chosen: LoadOptions, shown: Outputs) -> Report:
     from bridgehead.load.running import Running
 
     plan = plan_of(chosen)
+    # Each connection is a file, and a shell's usual limit is 1,024.
+    open_files.raise_limit()
     live = sys.stderr.isatty() if shown.progress is None else shown.progress
     # A supervisor that ends us wants the report as much as who presses Ctrl-C; a shell has its jobs in the
     # background ignore the latter.
@@ -122,9 +125,8 @@ def _line(progress: Progress, chosen: LoadOptions) -> str:
     if progress.elapsed is None:
         return "warming up"
     whole = f" of {words.time(chosen.measured)}" if chosen.measured is not None else ""
-    if chosen.requests is not None:
-        whole += f", {words.count(progress.requests)} of {words.count(chosen.requests)} requests"
-    parts = [f"{progress.elapsed:.1f} s{whole}"]
+    most = f" of {words.count(chosen.requests)}" if chosen.requests is not None else ""
+    parts = [f"{progress.elapsed:.1f} s{whole}", f"{words.count(progress.requests)}{most} requests"]
     if (row := progress.latest) is not None:
         parts += [
             f"{words.a_second(row.rps)} rps",

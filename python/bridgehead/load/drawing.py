@@ -11,11 +11,15 @@ from dataclasses import dataclass, replace
 from html import escape
 
 Point = tuple[float, float]
+# Nothing at that time: the line has a gap there.
+MaybePoint = tuple[float, float | None]
 Show = Callable[[float], str]
 
 _WIDTH, _HEIGHT = 800, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 70, 70, 12, 26
 _STEPS = 4
+# To each side of a point that stands alone, which has no line.
+_DOT = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +28,18 @@ class Line:
 
     name: str
     kind: str
-    points: Sequence[Point]
+    points: Sequence[MaybePoint]
+
+    @property
+    def runs(self) -> Sequence[Sequence[Point]]:
+        """Its points from gap to gap."""
+        found: list[list[Point]] = [[]]
+        for at, value in self.points:
+            if value is None:
+                found.append([])
+            else:
+                found[-1].append((at, value))
+        return [run for run in found if run]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,10 +59,10 @@ class _Axis:
 
 def over_time(lines: Sequence[Line], show: Show) -> str:
     """Values by the second; the vertical axis begins at nothing."""
-    points = [point for line in lines for point in line.points]
-    if not points:
+    values = [value for line in lines for run in line.runs for _, value in run]
+    if not values:
         return "<p>nothing to draw</p>"
-    if len({at for at, _ in points}) == 1:
+    if len({at for line in lines for at, _ in line.points}) == 1:
         # One second alone is a level, not a line.
         lines = [
             replace(line, points=[(at, value) for at in (0.0, 1.0) for _, value in line.points])
@@ -55,7 +70,7 @@ def over_time(lines: Sequence[Line], show: Show) -> str:
         ]
     last = max(at for line in lines for at, _ in line.points) or 1.0
     across = _Axis(least=0.0, most=last, begin=_LEFT, end=_WIDTH - _RIGHT)
-    up = _upward(max(value for _, value in points))
+    up = _upward(max(values))
     marks = [(at, f"{at:g} s") for at in _rounds(last)]
     return _picture(lines, across, up, marks, show)
 
@@ -101,14 +116,19 @@ def _picture(
     for value in _rounds(up.most):
         y = up.place(value)
         parts.append(f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        shown = escape(show(value)) if value else "0"
-        parts.append(f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{shown}</text>')
+        named = escape(show(value)) if value else "0"
+        parts.append(f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end">{named}</text>')
     for at, name in marks:
         x = across.place(at)
         parts.append(f'<text x="{x:.1f}" y="{_HEIGHT - 8}" text-anchor="middle">{escape(name)}</text>')
     for number, line in enumerate(lines):
-        places = " ".join(f"{across.place(x):.1f},{up.place(y):.1f}" for x, y in line.points)
-        parts.append(f'<polyline class="plot {line.kind}" points="{places}"/>')
+        for run in line.runs:
+            places = [(across.place(x), up.place(y)) for x, y in run]
+            if len(places) == 1:
+                [(x, y)] = places
+                places = [(x - _DOT, y), (x + _DOT, y)]
+            shown = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+            parts.append(f'<polyline class="plot {line.kind}" points="{shown}"/>')
         parts.append(
             f'<text class="{line.kind}" x="{_WIDTH - _RIGHT + 8}" y="{_TOP + 12 + 16 * number}">'
             f"{escape(line.name)}</text>"

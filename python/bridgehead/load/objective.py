@@ -7,14 +7,29 @@ Invariant: a run without an answer keeps no promise of latency, and all that is 
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 from bridgehead.errors import StartError
 from bridgehead.load import words
 from bridgehead.load.report import Latency, Report
 from bridgehead.quantities import seconds
 
-LATENCIES = ("mean", "p50", "p75", "p90", "p95", "p99", "p999", "p9999", "max")
+
+class Latencies(TypedDict, total=False):
+    """The most that each may be: seconds, or with a unit (`"50ms"`)."""
+
+    mean: float | str
+    p50: float | str
+    p75: float | str
+    p90: float | str
+    p95: float | str
+    p99: float | str
+    p999: float | str
+    p9999: float | str
+    max: float | str
+
+
+LATENCIES = tuple(Latencies.__annotations__)
 
 
 def broken(report: Report, errors: float | str, rps: float | None, times: Mapping[str, Any]) -> Iterator[str]:

@@ -11,7 +11,7 @@ from html import escape
 from bridgehead.load import words
 from bridgehead.load.drawing import Line, over_time, percentiles
 from bridgehead.load.remarks import remarks
-from bridgehead.load.report import Latency, Portion, Report
+from bridgehead.load.report import Latency, Portion, Report, Row
 from bridgehead.load.text import settings, statuses
 
 _STYLE = """
@@ -84,7 +84,7 @@ def _figures(report: Report) -> str:
 def _plots(report: Report) -> Iterator[str]:
     rows = report.timeline
     latencies = [
-        Line(name=name, kind=kind, points=[(row.at, getattr(row, name)) for row in rows if row.answers])
+        Line(name=name, kind=kind, points=[(row.at, _latency(row, name)) for row in rows])
         for name, kind in (("p50", "one"), ("p90", "two"), ("p99", "three"))
     ]
     answers = Line(name="answers", kind="one", points=[(row.at, row.rps) for row in rows])
@@ -101,6 +101,11 @@ def _plots(report: Report) -> Iterator[str]:
     yield over_time([answers], words.a_second)
     yield "<h2>Errors a second</h2>"
     yield over_time([errors], words.a_second) if report.errors else "<p>none</p>"
+
+
+def _latency(row: Row, name: str) -> float | None:
+    """None of a second without an answer: a gap, not a level."""
+    return float(getattr(row, name)) if row.answers else None
 
 
 _COLUMNS = ("min", "mean", "p50", "p75", "p90", "p95", "p99", "p999", "max")

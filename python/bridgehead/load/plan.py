@@ -6,7 +6,8 @@ Invariant: a plan names a host and port or a Unix socket, never both, and has a 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
@@ -108,6 +109,21 @@ def plan_of(options: LoadOptions, scenarios: Sequence[Scenario] = ()) -> Plan:
         keep_alive=options.keep_alive,
         seed=options.seed,
     )
+
+
+def asked(scenario: Scenario) -> dict[str, object]:
+    """What two runs are told apart by. Of headers the names alone: values may be secrets."""
+    body = scenario.body.encode() if isinstance(scenario.body, str) else scenario.body
+    return {
+        "name": scenario.name,
+        "weight": scenario.weight,
+        "method": scenario.method,
+        "path": scenario.path,
+        "headers": sorted(name.lower() for name, _ in scenario.headers),
+        "body": None if body is None else {"bytes": len(body), "sha256": sha256(body).hexdigest()},
+        "upload": None if scenario.upload is None else asdict(scenario.upload),
+        "think": None if scenario.think is None else list(scenario.think),
+    }
 
 
 def _check_protocol(options: LoadOptions, target: Target) -> None:

@@ -13,6 +13,9 @@ from bridgehead.load.report import Report
 
 def remarks(report: Report) -> Iterator[str]:
     """Sentences."""
+    if report.is_unmeasured:
+        yield "It was stopped in the warm-up: nothing was measured yet."
+        return
     if report.interrupted:
         yield f"It was stopped after {words.time(report.seconds)}."
     if report.unfinished:
@@ -21,6 +24,11 @@ def remarks(report: Report) -> Iterator[str]:
         yield (
             f"{words.count(report.unsent)} requests were due and never sent, since no connection was free:"
             " the server is slower than the rate, or there are too few connections."
+        )
+    if report.dropped:
+        yield (
+            f"{words.count(report.dropped)} requests of the warm-up still waited for a connection at its end"
+            " and were dropped: the server is slower than the rate, or there are too few connections."
         )
     answered = sum(report.statuses.values())
     refused = sum(number for status, number in report.statuses.items() if status.startswith("4"))

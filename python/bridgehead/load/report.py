@@ -9,9 +9,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from bridgehead.errors import StartError
+
+if TYPE_CHECKING:
+    from bridgehead.load.objective import Latencies
 
 
 class _FromJson:
@@ -120,6 +123,7 @@ class Report:
     unsent: int  # due by the rate, and never begun
     interrupted: bool
     cpu: float  # seconds of a core that the generator used
+    dropped: int = 0  # due in the warm-up, and not begun by its end
     scenarios: Sequence[Portion] = field(default_factory=tuple)
     curve: Sequence[tuple[float, float]] = ()  # (quantile, latency)
     timeline: Sequence[Row] = ()
@@ -140,13 +144,18 @@ class Report:
         return self.latency.p99
 
     @property
+    def is_unmeasured(self) -> bool:
+        """Whether it was stopped in its warm-up, which is counted nowhere."""
+        return self.interrupted and not self.seconds
+
+    @property
     def is_saturated(self) -> bool:
         """Whether the generator was the bottleneck: its threads had no time left."""
         whole = self.seconds + float(self.settings.get("warmup", 0.0))
         return bool(whole) and self.cpu / whole > 0.9 * int(self.settings.get("threads", 1))
 
     def assert_slo(
-        self, *, errors: float | str = 0, rps: float | None = None, **latencies: float | str
+        self, *, errors: float | str = 0, rps: float | None = None, **latencies: "Unpack[Latencies]"
     ) -> None:
         """Fail unless the promise is kept: `assert_slo(p99="50ms", errors="0.1%", rps=200)`.
 
@@ -167,7 +176,9 @@ class Report:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
         """Of a JSON object."""
-        made: dict[str, Any] = {each.name: values[each.name] for each in fields(cls)}
+        # A report of before they were counted has none.
+        known = {"dropped": 0, **values}
+        made: dict[str, Any] = {each.name: known[each.name] for each in fields(cls)}
         for name in ("latency", "connect", "lag"):
             made[name] = Latency.from_json(values[name])
         made["scenarios"] = tuple(map(Portion.from_json, values["scenarios"]))

@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from bridgehead._native import LoadRun
 from bridgehead.errors import StartError
+from bridgehead.load.keywords import LoadKeywords
 from bridgehead.load.options import LoadOptions
-from bridgehead.load.plan import Plan, Scenario, plan_of
+from bridgehead.load.plan import Plan, Scenario, asked, plan_of
 from bridgehead.load.report import Progress, Report
 
 # How soon an interrupt is seen.
@@ -35,7 +36,12 @@ _SETTINGS = (
 )
 
 
-def load(url: str = "", *, scenarios: str | Sequence[Scenario] | None = None, **options: Any) -> Report:
+def load(
+    url: str = "",
+    *,
+    scenarios: str | Sequence[Scenario] | None = None,
+    **options: Unpack[LoadKeywords],
+) -> Report:
     """Put load on a server, wait for the end, and say what came back.
 
     The options are those of `bridgehead load`, by their names in `LoadOptions`; `scenarios` is a file or a
@@ -43,7 +49,9 @@ def load(url: str = "", *, scenarios: str | Sequence[Scenario] | None = None, **
     """
     own = () if scenarios is None or isinstance(scenarios, str) else tuple(scenarios)
     file = scenarios if isinstance(scenarios, str) else None
-    with Running(plan_of(LoadOptions(url=url, scenarios=file, **options), own)) as run:
+    # `LoadOptions` reads what has a unit, and lists.
+    written: dict[str, Any] = {**options}
+    with Running(plan_of(LoadOptions(url=url, scenarios=file, **written), own)) as run:
         return run.report()
 
 
@@ -94,6 +102,7 @@ class Running:
     def _made(self, values: Mapping[str, Any]) -> Report:
         plan = asdict(self.plan)
         settings = {name: plan[name] for name in _SETTINGS}
+        settings["asked"] = [asked(each) for each in self.plan.scenarios]
         started = self._started.isoformat(timespec="seconds")
         known = {"target": self.plan.target, "started": started, "settings": settings}
         return Report.from_json({**values, **known})

@@ -24,6 +24,9 @@ def as_text(report: Report, *, plain: bool = False) -> str:
 def _lines(report: Report, plain: bool) -> Iterator[str]:
     yield f"{report.target}: {settings(report)}"
     yield ""
+    if report.is_unmeasured:
+        yield from (f"  ! {each}" for each in remarks(report))
+        return
     yield f"  requests  {words.count(report.requests)} in {words.time(report.seconds)}"
     yield f"  rps       {words.a_second(report.rps)}"
     yield f"  errors    {_errors(report)}"

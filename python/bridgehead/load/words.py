@@ -48,8 +48,12 @@ def a_second(number: float) -> str:
 
 def share(part: int, whole: int) -> str:
     """Of a hundred; what is there is never shown as nothing."""
-    percent = 100 * part / whole if whole else 0.0
-    return f"{percent:.1f} %" if percent >= 0.1 or not part else "<0.1 %"
+    return percent(part / whole if whole else 0.0)
+
+
+def percent(part: float) -> str:
+    """The same, of a part that is known: 0.25."""
+    return f"{100 * part:.1f} %" if 100 * part >= 0.1 or not part else "<0.1 %"
 
 
 def kinds(errors: Mapping[str, int]) -> str:

@@ -20,6 +20,7 @@ from bridgehead.cores import workers
 from bridgehead.errors import StartError
 from bridgehead.home import Home
 from bridgehead.identity import identity, set_umask
+from bridgehead.rights_trial import insist
 from bridgehead.supervisor import anew
 from bridgehead.supervisor.crew import SIGNALS, Crew
 from bridgehead.supervisor.hired import Terms
@@ -36,15 +37,16 @@ def run(config: Config, environ: Mapping[str, str]) -> signal.Signals:
         raise StartError(message, "call it there")
     set_umask(config)
     home = Home(environ=environ, identity=identity(config))
+    insist(config, home)
     with ExitStack() as stack:
         if config.ssl_self_signed:
             from bridgehead.certificates import made_once
 
-            config = made_once(config, stack)
+            config = made_once(config, home.identity, stack)
+        pidfile.refuse_another(config.pidfile)
         slots = Slots.bound(config, workers(config))
         stack.callback(slots.close)
-        pidfile.write(config.pidfile)
-        stack.callback(pidfile.remove, config.pidfile)
+        stack.callback(pidfile.remove, pidfile.write(config.pidfile))
         terms = Terms(config, home, slots)
         stack.callback(Desk(config, terms.figures.sheets).close)
         caught = stack.enter_context(Caught(SIGNALS))

@@ -15,14 +15,16 @@ from functools import partial
 from typing import Any, NoReturn, Protocol
 
 from bridgehead import log
+from bridgehead.config import Config
 from bridgehead.errors import EXIT_START_FAILED, EXIT_STOP_FAILED
 from bridgehead.notices import Notices
 from bridgehead.patience import Patience
 from bridgehead.reopening import reopen
 from bridgehead.sockets import Bound
+from bridgehead.supervisor.backoff import Prospects
 from bridgehead.supervisor.desk import Desk
 from bridgehead.supervisor.health import LOOK, Health
-from bridgehead.supervisor.hired import MOST, Hired, Terms
+from bridgehead.supervisor.hired import MOST, Hired, Start, Terms
 from bridgehead.supervisor.orphans import reap
 from bridgehead.supervisor.post import Post
 from bridgehead.supervisor.questions import Questions
@@ -35,7 +37,6 @@ SIGNALS = (
 )
 
 _CHANGES = frozenset({signal.SIGHUP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGUSR2})
-_TRIES = 3  # of one post, when no worker of any has ever been ready
 _MARGIN = 1.0  # seconds beside what a worker takes for its own end
 EXIT_NONE_CAME_UP = 1
 
@@ -63,6 +64,8 @@ class Crew:
         terms: Terms,
         first: Callable[[], object] | None = None,
         may_leave: Callable[[], bool] = bool,
+        *,
+        why: Start = "initial",
     ) -> None:
         config = terms.config
         self._slots = terms.slots
@@ -73,7 +76,7 @@ class Crew:
         patience = Patience.of(config, terms.home.environ)
         self._delay = patience.delay
         self._grace = patience.longest + _MARGIN
-        self._posts = [Post(slot, self._terms, self._grace) for slot in range(len(terms.slots))]
+        self._posts = [Post(slot, self._terms, self._grace, why) for slot in range(len(terms.slots))]
         self._parting: list[Post] = []  # that nobody succeeds at
         self._rolling = Rolling()
         self._health = Health(config.timeout_worker_healthcheck)
@@ -83,8 +86,10 @@ class Crew:
         self._told: signal.Signals | None = None  # by which the end began
         self._failure: int | None = None  # why it began, as an exit code
         self._deadline: float | None = None
+        self._is_late = False  # whether that is over
         self._gates: float | None = None  # when they are shut
         self._served = False  # whether any worker was ever ready
+        self._prospects = Prospects()
         self._complete = first is not None  # whether all of them were, or nobody wants to know
         self._left = False  # whether somebody else goes on with them
 
@@ -92,12 +97,13 @@ class Crew:
         """Go on with these workers, as `written` wrote them."""
         self._posts = []
         for each in written["posts"]:
-            post = Post(each["slot"], self._terms, self._grace)
+            post = Post(each["slot"], self._terms, self._grace, "died")
             post.take_over(each)
             self._posts.append(post)
             for child in post:
                 self._listen(post, child)
         self._served = self._complete = True
+        self._prospects = Prospects(steady=True)
         if written["reloads"]:
             self._rolling.go_on(self._posts[0])
 
@@ -137,11 +143,21 @@ class Crew:
         self._desk = Desk(bound, self._selector, Questions(self).answer)
 
     @property
+    def config(self) -> Config:
+        """What its workers are started with."""
+        return self._terms.config
+
+    @property
     def state(self) -> str:
         """In a word."""
         if self._ends:
             return "stopping"
         return "reloading" if self._rolling.is_underway else "serving" if self._served else "starting"
+
+    @property
+    def reloaded(self) -> str | None:
+        """What the last reload came to, in a word; None before there was one."""
+        return self._rolling.outcome
 
     @property
     def wanted(self) -> int:
@@ -169,7 +185,8 @@ class Crew:
         times = [LOOK, self._notices.patience, *(post.patience for post in self._posts)]
         times += [child.patience for post in self.every for child in post]
         now = time.monotonic()
-        times += [max(0.0, each - now) for each in (self._deadline, self._gates) if each is not None]
+        ends = None if self._is_late else self._deadline
+        times += [max(0.0, each - now) for each in (ends, self._gates) if each is not None]
         return min(each for each in times if each is not None)
 
     def _start_who_is_due(self) -> None:
@@ -178,8 +195,8 @@ class Crew:
                 child = post.hire()
                 if child is not None:
                     self._listen(post, child)
-                elif not self._served and post.failures >= _TRIES:
-                    self._give_up()
+                else:
+                    self._see_prospects(post)
 
     def _listen(self, post: Post, child: Hired) -> None:
         self._selector.register(child, selectors.EVENT_READ, partial(self._hear, post, child))
@@ -196,7 +213,7 @@ class Crew:
                 (self._first or self._announce)()
 
     def _announce(self) -> None:
-        log.serving(self._slots.labels)
+        log.serving(self._slots.labels, self.config.calls_itself)
 
     def _announce_all(self) -> None:
         if not self._complete and all(post.serving is not None for post in self._posts):
@@ -254,12 +271,12 @@ class Crew:
         """This one worker, if it is one that serves."""
         for post in self._posts:
             if post.serving is child:
-                self._rolling.add(post)
+                self._rolling.add(post, "replaced")
 
     def scale(self, wanted: int) -> None:
         """Have so many workers."""
         while len(self._posts) < wanted:
-            self._posts.append(Post(self._lowest_number(), self._terms, self._grace))
+            self._posts.append(Post(self._lowest_number(), self._terms, self._grace, "added"))
         while len(self._posts) > wanted:
             post = self._posts.pop()
             post.part()
@@ -292,20 +309,27 @@ class Crew:
         """See what has become of the workers, and of time."""
         self._notices.alive()
         self._shut_gates()
-        late = self._deadline is not None and self._deadline <= time.monotonic()
+        self._is_late = self._deadline is not None and self._deadline <= time.monotonic()
         for post in self.every:
             for child in post:
-                if late or child.patience == 0.0:
-                    log.logger().warning("Worker [%d] did not end in time: killed.", child.pid)
-                    child.kill()
-                if child.has_ended():
+                gone = child.has_ended()
+                if not gone and (self._is_late or child.patience == 0.0):
+                    if not child.is_being_ended:
+                        log.logger().warning("Worker [%d] %s: %s", child.pid, child.delay, child.verdict)
+                        if self._ends:  # else it was replaced, and is no part of the stop
+                            self._failure = EXIT_STOP_FAILED
+                    child.end_by_force()
+                    gone = child.has_ended()
+                if gone:
                     self._bury(post, child)
         self._parting = [post for post in self._parting if any(True for _ in post)]
         if self._first is None:  # else there are others here who wait for their own
             reap({child.pid for post in self.every for child in post})
         if not self._ends:
-            for post in (*self._health.look(self._posts), *self._recycling.look(self._posts)):
-                self._rolling.add(post)
+            for post in self._health.look(self._posts):
+                self._rolling.add(post, "unresponsive")
+            for post in self._recycling.look(self._posts):
+                self._rolling.add(post, "recycled")
             if self._rolling.step():
                 self._notices.ready()
             self._announce_all()
@@ -314,24 +338,32 @@ class Crew:
         self._ignore(child)
         child.close()
         refused = child.refused_to_start
+        self._prospects.saw(child.served_for)
         unmissed = self._ends or post in self._parting
         post.ended(child, silently=unmissed or (refused and not self._served))
         if self._ends and child.failed_to_stop:
             self._failure = EXIT_STOP_FAILED  # it has said so
-        if self._ends or self._served:
+        if self._ends:
             return
-        if refused:
-            self._failure = EXIT_START_FAILED  # it has said why
-        elif post.failures >= _TRIES:
-            self._give_up()
-        if self._failure is not None:
-            self._deadline = time.monotonic()
-            self._kill()
+        if refused and not self._served:
+            self._give_up(EXIT_START_FAILED)  # it has said why
+        else:
+            if refused:
+                self._terms.floor.give()
+            self._see_prospects(post)
 
-    def _give_up(self) -> None:
-        log.logger().error("No worker has come up in %d tries: giving up.", _TRIES)
-        self._failure = EXIT_NONE_CAME_UP
+    def _see_prospects(self, post: Post) -> None:
+        """One more has died at this post."""
+        serving = any(each.serving is not None for each in self._posts)
+        if self._prospects.are_gone(post.failures, serving=serving):
+            how = "stayed" if self._served else "come"
+            log.logger().error("No worker has %s up in %d tries: giving up.", how, post.failures)
+            self._give_up(EXIT_NONE_CAME_UP)
+
+    def _give_up(self, code: int) -> None:
+        self._failure = code
         self._deadline = time.monotonic()
+        self._kill()
 
     def _kill(self) -> None:
         for post in self.every:

@@ -89,7 +89,7 @@ class Desk:
             if not isinstance(question, dict):
                 raise Refused("a question is an object")
             return {"ok": True, **self._answer(question)}
-        except (ValueError, Refused) as problem:
+        except (ValueError, RecursionError, Refused) as problem:
             return {"ok": False, "error": str(problem)}
 
     def _leave(self, client: socket.socket) -> None:

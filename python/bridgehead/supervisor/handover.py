@@ -17,6 +17,7 @@ from typing import Any, NoReturn, Self
 
 from bridgehead.channel import Order
 from bridgehead.home import Home
+from bridgehead.identity import Identity
 from bridgehead.offspring import interpreter
 from bridgehead.socket_file import SocketFile
 from bridgehead.sockets import Bound, Kind
@@ -31,6 +32,7 @@ class Handover:
 
     order: dict[str, Any]
     environ: dict[str, str]
+    identity: dict[str, Any] | None  # by numbers: whatever names mean by then, nobody gets other rights
     memory: int
     figures: int
     slots: list[list[dict[str, Any]]]
@@ -43,6 +45,7 @@ class Handover:
         return cls(
             order=Order(config=terms.config, path=[*sys.path]).written(),
             environ=dict(terms.home.environ),
+            identity=None if terms.home.identity is None else asdict(terms.home.identity),
             memory=terms.memory.fileno(),
             figures=terms.figures.fileno(),
             slots=[[_written(each) for each in slot] for slot in terms.slots],
@@ -73,7 +76,13 @@ class Handover:
         order = Order.read(self.order)
         sys.path[:] = order.path
         slots = Slots([[_read(each) for each in slot] for slot in self.slots])
-        return Terms(order.config, Home(environ=self.environ), slots, (self.memory, self.figures))
+        home = Home(environ=self.environ, identity=self._identity())
+        return Terms(order.config, home, slots, (self.memory, self.figures))
+
+    def _identity(self) -> Identity | None:
+        if self.identity is None:
+            return None
+        return Identity(**self.identity | {"groups": tuple(self.identity["groups"])})
 
     def _descriptors(self) -> Iterable[int]:
         yield from (self.memory, self.figures)

@@ -9,20 +9,25 @@ import sys
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from bridgehead._native import Board
-from bridgehead.channel import News, Order, Stage
+from bridgehead.channel import SILENCE, News, Order, Stage
 from bridgehead.config import Config
+from bridgehead.floor import Floor
 from bridgehead.home import Home
 from bridgehead.lifetime import Lifetime
-from bridgehead.offspring import SILENCE, Offspring, for_a_child, lent
-from bridgehead.sockets import Bound
+from bridgehead.offspring import HasFileno, Offspring, for_a_child, lent
 from bridgehead.station import Posting
 from bridgehead.supervisor.figures import Figures
 from bridgehead.supervisor.memory import Memory
 from bridgehead.supervisor.slots import Slots
 from bridgehead.terminal import Terminal
+
+# Why a worker is started, as it is counted: at the start; since one has died, or was told to end by somebody
+# else; for a reload; to succeed one that is silent, has served for long enough, or is to be replaced; since
+# one more is wanted.
+Start = Literal["initial", "died", "stopped", "reload", "unresponsive", "recycled", "replaced", "added"]
 
 MOST = 512  # workers; as many as `--workers` takes
 
@@ -30,7 +35,9 @@ MOST = 512  # workers; as many as `--workers` takes
 class Hired(Offspring):
     """A worker."""
 
-    def __init__(self, slot: int, terms: "Terms", written: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, slot: int, terms: "Terms", why: "Start | Mapping[str, Any]") -> None:
+        """`why`: it is started; or what another program has written of it, which has."""
+        written = None if isinstance(why, str) else why
         self.place = terms.memory.take_place(None if written is None else written["place"])
         self._memory = terms.memory
         self._sheets = terms.figures.sheets
@@ -42,16 +49,16 @@ class Hired(Offspring):
         self.shown = False  # whether it was asked where it is
         self.spent = False  # whether it was said that its time is over
         self.lifetime = terms.lifetime()
-        if written is None:
+        if isinstance(why, str):
             try:
                 super().__init__(*terms.order(slot, self.place), terms.home)
             except OSError:
                 self._memory.leave_place(self.place)
                 raise
-            self._sheets.count_start()
+            self._sheets.count_start(why)
         else:
-            self._since = written["since"]
-            self.take_over(written)
+            self._since = why["since"]
+            self.take_over(why)
 
     def written(self) -> dict[str, Any]:
         """As of any child, and its place; the clock is the same for the next program."""
@@ -92,6 +99,11 @@ class Hired(Offspring):
         self._overdue = self._told
         super().kill()
 
+    def end_by_force(self) -> None:
+        """End it, since its time is over."""
+        self._overdue = self._told
+        super().end_by_force()
+
     def close(self) -> None:
         """Let go of what is left of it, its place included."""
         super().close()
@@ -102,7 +114,7 @@ class Hired(Offspring):
     @property
     def _reason(self) -> str:
         """Why it has ended, as it is counted."""
-        if self._overdue:
+        if self._overdue or self.ended_overdue:
             return "overdue"
         if self._told:
             return "stopped"
@@ -125,6 +137,7 @@ class Terms:
         memory, figures = left or (None, None)
         self.memory = Memory(memory)
         self.figures = Figures(figures)
+        self.floor = Floor()
         self.config = config
         self.home = home
         self.terminal = Terminal()
@@ -139,13 +152,14 @@ class Terms:
         """Let go of what all of them share."""
         self.memory.close()
         self.figures.close()
+        self.floor.close()
 
     @property
     def board(self) -> Board:
         """What all of them share."""
         return self.memory.board
 
-    def order(self, slot: int, place: int) -> "tuple[Order, Iterable[Bound | Memory | Figures]]":
+    def order(self, slot: int, place: int) -> "tuple[Order, Iterable[HasFileno]]":
         """What one of them is told, and what it inherits for that."""
         own, others = self.slots.of(slot), [*self.slots.others(slot)]
         posting = Posting(
@@ -154,6 +168,7 @@ class Terms:
             slot=self.slots.number(slot),
             place=place,
             others=tuple((each.fileno(), number, each.secure) for number, each in others),
+            floor=self.floor.fileno(),
         )
         order = replace(self._order, config=lent(self._order.config, own), posting=posting)
-        return order, [*own, *(each for _, each in others), self.memory, self.figures]
+        return order, [*own, *(each for _, each in others), self.memory, self.figures, self.floor]

@@ -13,9 +13,11 @@ from typing import Any
 from bridgehead import log
 from bridgehead.offspring import State
 from bridgehead.supervisor.backoff import Backoff
-from bridgehead.supervisor.hired import Hired, Terms
+from bridgehead.supervisor.hired import Hired, Start, Terms
 
 _PAUSE = 0.5  # seconds, when the system lets nobody be started
+# Who tells a worker to end may be telling its whole group, as Ctrl+C does, and then its parent hears it last.
+_HEARSAY = 0.1
 
 
 class Renewal(Enum):
@@ -29,7 +31,7 @@ class Renewal(Enum):
 class Post:
     """A slot's."""
 
-    def __init__(self, slot: int, terms: Terms, grace: float) -> None:
+    def __init__(self, slot: int, terms: Terms, grace: float, why: Start) -> None:
         self.slot = slot
         self._terms = terms
         self._grace = grace
@@ -37,6 +39,8 @@ class Post:
         self.coming: Hired | None = None
         self._leaving: list[Hired] = []
         self._due: float | None = 0.0
+        self._why: Start = why  # the one that is due, or was started last
+        self._untold: int | None = None  # who ends by somebody's word, until that is said
         self._backoff = Backoff()
         self._not_before = 0.0  # when a successor is tried again that failed
         self.renewal = Renewal.DONE
@@ -65,6 +69,7 @@ class Post:
         for each in written["leaving"]:
             self._leaving.append(Hired(self.slot, self._terms, each))
         self._due = None if self.serving or self.coming else 0.0
+        self._why = "died"
 
     @property
     def failures(self) -> int:
@@ -79,11 +84,14 @@ class Post:
     def hire(self) -> Hired | None:
         """Start one. None: the system would not let us, and it is tried again later."""
         self._due = None
+        if self._untold is not None:
+            self._say_ordered(self._untold, "now")
+            self._untold = None
         try:
-            self.coming = Hired(self.slot, self._terms)
+            self.coming = Hired(self.slot, self._terms, self._why)
         except OSError as problem:
             wait = max(self._backoff.after(None), _PAUSE)
-            self._due_in(wait)
+            self._due_in(wait, self._why)
             log.logger().error("A worker could not be started: %s. It is tried again in %g s.", problem, wait)
         return self.coming
 
@@ -92,8 +100,9 @@ class Post:
         """Whether a successor may be tried that nobody has asked for."""
         return self.coming is None and self._due is None and time.monotonic() >= self._not_before
 
-    def renew(self) -> None:
+    def renew(self, why: Start) -> None:
         """Whoever serves is to be succeeded."""
+        self._why = why
         self.renewal = Renewal.UNDERWAY
         self._due = time.monotonic()
 
@@ -117,7 +126,10 @@ class Post:
             # Somebody else told it so. It goes in order, and others let its clients in meanwhile.
             self.serving = None
             self._leaving.append(child)
-            self._due_in(0.0)
+            if self._due_in(_HEARSAY, "stopped"):
+                self._untold = child.pid
+            else:
+                self._say_ordered(child.pid, "already")
 
     def ended(self, child: Hired, *, silently: bool) -> None:
         """It is gone. Silently: nobody comes after it, and who has to know why knows it already."""
@@ -138,9 +150,13 @@ class Post:
             return
         wait = self._backoff.after(child.served_for)
         when = f"in {wait:g} s" if wait else "now"
-        if not self._due_in(wait):
+        if not self._due_in(wait, "died"):
             when = "already"
         log.logger().error("Worker [%d] %s. Another is started %s.", child.pid, child.ending, when)
+
+    def _say_ordered(self, pid: int, when: str) -> None:
+        sentence = "Worker [%d] ends in order, as somebody has told it to. Another is started %s."
+        log.logger().warning(sentence, pid, when)
 
     def _succeed(self, child: Hired) -> None:
         before, self.serving, self.coming = self.serving, child, None
@@ -149,9 +165,10 @@ class Post:
             before.retire(self._grace)  # who waits is for the new one
             self._leaving.append(before)
 
-    def _due_in(self, seconds: float) -> bool:
+    def _due_in(self, seconds: float, why: Start) -> bool:
         """Have one started, unless one is coming or due already."""
         if self.coming is not None or self._due is not None:
             return False
         self._due = time.monotonic() + seconds
+        self._why = why
         return True

@@ -49,6 +49,7 @@ class Questions:
         return {
             "pid": os.getpid(),
             "state": crew.state,
+            "reload": crew.reloaded,
             "wanted": crew.wanted,
             "addresses": crew.labels,
             "workers": workers,
@@ -56,13 +57,28 @@ class Questions:
 
     def _reload(self, _: Question) -> Mapping[str, Any]:
         self._unless_ending()
+        self._look_at_certificates()
         self._crew.reload()
         return {}
+
+    def _look_at_certificates(self) -> None:
+        """Those that no worker could begin with are said to who asks, and no worker is started for them."""
+        config = self._crew.config
+        if not config.is_ssl:
+            return
+        from bridgehead.certificates import credentials  # in the clear nobody needs it
+
+        try:
+            credentials(config)
+        except StartError as problem:
+            log.certificates_refused(problem)
+            raise Refused(f"the certificates are used as they were read before: {problem.message}") from None
 
     def _scale(self, question: Question) -> Mapping[str, Any]:
         self._unless_ending()
         wanted = question.get("workers")
-        if not isinstance(wanted, int) or not 1 <= wanted <= MOST:
+        # `true` is an `int` to Python.
+        if not isinstance(wanted, int) or isinstance(wanted, bool) or not 1 <= wanted <= MOST:
             raise Refused(f"{wanted!r} is not a number of workers from 1 to {MOST}")
         self._crew.scale(wanted)
         return {}

@@ -28,6 +28,7 @@ def main() -> NoReturn:
     log.configure(terms.config)
     if terms.figures.begin_anew:
         log.logger().warning("The program before counted in another form: what is counted begins anew.")
+    file = pidfile.write_again(terms.config.pidfile)
     with Caught(SIGNALS) as caught:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         desk = Desk(terms.config, terms.figures.sheets)
@@ -43,7 +44,7 @@ def main() -> NoReturn:
         finally:
             desk.close()
             terms.slots.close()
-            pidfile.remove(terms.config.pidfile)
+            pidfile.remove(file)
     sys.exit(0)
 
 

@@ -9,7 +9,7 @@ socket is closed while there may be workers, since closing one resets the client
 
 import socket
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import Self
@@ -69,11 +69,19 @@ class Slots:
         for number, bound in enumerate(self._slots):
             yield from ((number, each) for each in bound if each not in own)
 
+    @property
+    def listeners(self) -> list[socket.socket]:
+        """All of them, each once."""
+        return [each.socket for each in self._each()]
+
     def shut_gates(self) -> None:
         """Nobody new may knock; who waits is let in as before."""
-        for each in {id(each): each for slot in self._slots for each in slot}.values():
+        for each in self._each():
             if each.kind is Kind.TCP and not each.inherited:
                 shut_gate(each.socket.fileno())
+
+    def _each(self) -> Iterable[Bound]:
+        return {id(each): each for slot in self._slots for each in slot}.values()
 
     def close(self) -> None:
         """Nobody listens any more."""

@@ -74,17 +74,27 @@ class Connection:
             self._streams[1].close()
 
 
-async def ask(connection: Connection, path: str, request: int, *, keep: bool) -> Reply:
-    """Send one request and read all that comes of it."""
+async def ask(
+    connection: Connection, path: str, request: int, *, keep: bool, body: tuple[bytes, ...] = ()
+) -> Reply:
+    """Send one request and read all that comes of it.
+
+    A body of one piece has a declared length; one of several is chunked.
+    """
     try:
         reader, writer = await connection.open()
     except Exception as problem:
         return Reply(outcome=Outcome.UNREACHED, said=str(problem))
-    head = [f"GET {path} HTTP/1.1", "Host: canary", f"X-Canary: {request}"]
+    head = [f"{'POST' if body else 'GET'} {path} HTTP/1.1", "Host: canary", f"X-Canary: {request}"]
     head += [] if keep else ["Connection: close"]
+    if body:
+        head.append(f"Content-Length: {len(body[0])}" if len(body) == 1 else "Transfer-Encoding: chunked")
     got = bytearray()
     try:
         writer.write("\r\n".join([*head, "", ""]).encode())
+        for piece in body if len(body) == 1 else [*map(_chunked, body), *([b"0\r\n\r\n"] if body else [])]:
+            await writer.drain()
+            writer.write(piece)
         await writer.drain()
         connection.is_sent = True
         return await _read(reader, got, keep=keep)
@@ -95,6 +105,10 @@ async def ask(connection: Connection, path: str, request: int, *, keep: bool) ->
         # What is no HTTP, or too much of it, has come as well.
         is_closed = not got and isinstance(problem, (OSError, asyncio.IncompleteReadError))
         return Reply(outcome=Outcome.CLOSED if is_closed else Outcome.BROKEN, said=said)
+
+
+def _chunked(piece: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(piece), piece)
 
 
 async def _read(reader: asyncio.StreamReader, got: bytearray, *, keep: bool) -> Reply:
@@ -130,8 +144,10 @@ def _status(line: str) -> int:
 
 async def _chunks(reader: asyncio.StreamReader) -> bytes:
     body = bytearray()
-    while size := int((await reader.readuntil(b"\r\n"))[:-2], 16):
+    # Behind a size there may be extensions of the chunk, and behind the last one fields: neither is body.
+    while size := int((await reader.readuntil(b"\r\n")).partition(b";")[0], 16):
         body += await reader.readexactly(size)
         await reader.readexactly(2)
-    await reader.readexactly(2)
+    while await reader.readuntil(b"\r\n") != b"\r\n":
+        pass
     return bytes(body)

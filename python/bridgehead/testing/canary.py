@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypedDict
 from urllib.parse import urlsplit
 
 from bridgehead.testing.asking import Connection, Reply, ask
@@ -30,6 +30,18 @@ RATE = 20.0
 PATIENCE = 15.0
 # A kept connection is asked so often before it is given up for a new one.
 _KEPT = 25
+
+
+class CanaryKeywords(TypedDict, total=False):
+    """What the fixture takes, for type checkers."""
+
+    ledger: str | os.PathLike[str]
+    rate: float
+    patience: float
+    due: Callable[[int], bytes] | None
+    log: str | Path | None
+    tls: ssl.SSLContext | None
+    bodies: bool
 
 
 class Canary:
@@ -46,15 +58,19 @@ class Canary:
         due: Callable[[int], bytes] | None = body_of,
         log: str | Path | None = None,
         tls: ssl.SSLContext | None = None,
+        bodies: bool = False,
     ) -> None:
         """Ask `paths` in turn; `due` says the body of an id (None: any), `log` is a file of JSON lines.
 
-        `tls` is whom to believe behind `https://`, if not who is believed by the system.
+        `tls` is whom to believe behind `https://`, if not who is believed by the system. With `bodies` every
+        third request is a POST of what is due, in turn with a declared length and chunked, for the
+        application to check.
         """
         url = target if isinstance(target, str) else target.url
         self._paths = itertools.cycle([paths] if isinstance(paths, str) else list(paths))
         self._address, self._tls = _address(url), _context(url, tls)
         self._ledger, self._rate, self._patience, self._due = Path(ledger), rate, patience, due
+        self._bodies = bodies
         self._file = None if log is None else Path(log)
         # Ids of two canaries, and of two runs, are not the same.
         self._sender = int.from_bytes(os.urandom(5), "big")
@@ -122,7 +138,8 @@ class Canary:
         keep = bool(number % 2) and connection.asked < _KEPT
         try:
             async with asyncio.timeout(self._patience):
-                reply = await ask(connection, path, request, keep=keep)
+                body = self._body(request, number)
+                reply = await ask(connection, path, request, keep=keep, body=body)
         except TimeoutError:
             self._note(Sent(request=request, at=at, outcome=Outcome.SILENCE, fully_sent=connection.is_sent))
             connection.close()
@@ -147,6 +164,13 @@ class Canary:
             self._kept.append(connection)
         else:
             connection.close()
+
+    def _body(self, request: int, number: int) -> tuple[bytes, ...]:
+        if not self._bodies or number % 3:
+            return ()
+        body = body_of(request)
+        # Twelve numbers have both kinds on kept connections and on others.
+        return (body,) if number % 12 < 6 else (body[:1], body[1:1000], body[1000:])
 
     def _judged(self, request: int, reply: Reply) -> tuple[bool, str]:
         if self._due is None or reply.status != 200:

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, TypedDict
 from urllib.parse import urlsplit
 
 TIMEOUT = 15.0
@@ -27,6 +27,19 @@ class HasUrl(Protocol):
 
 
 Target = str | HasUrl
+
+
+class ClientKeywords(TypedDict, total=False):
+    """What the clients take, for type checkers; those below the line are one client's each."""
+
+    method: str
+    headers: Iterable[tuple[str, str]]
+    body: bytes
+    # ----
+    piece: int
+    pause: float
+    after: int | None
+    buffer: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +113,7 @@ class FaultyClient:
 
     def reset(self) -> None:
         """Leave with an RST."""
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        resets(self.socket)
         self.close()
 
     def close(self) -> None:
@@ -166,7 +179,7 @@ def resetting_client(
 class _Resetting(FaultyClient):
     def close(self) -> None:
         if self.socket.fileno() >= 0:
-            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            resets(self.socket)
         super().close()
 
 
@@ -212,14 +225,29 @@ def _connect(target: Target, *, receive_buffer: int | None = None) -> socket.soc
     path = url.removeprefix("unix:") if url.startswith("unix:") else None
     parts = urlsplit(url)
     address = (parts.hostname or "127.0.0.1", parts.port or 80)
-    family = socket.AF_UNIX if path else socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+    return connected(path or address, receive_buffer=receive_buffer)
+
+
+def resets(connection: socket.socket) -> None:
+    """Its close is an RST from now on."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def connected(
+    address: tuple[str, int] | str, *, timeout: float = TIMEOUT, receive_buffer: int | None = None
+) -> socket.socket:
+    """A connection to a host's port or to a Unix socket, of which each wait has a deadline."""
+    if isinstance(address, str):
+        family = socket.AF_UNIX
+    else:
+        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
     connection = socket.socket(family, socket.SOCK_STREAM)
     try:
-        connection.settimeout(TIMEOUT)
+        connection.settimeout(timeout)
         if receive_buffer is not None:
             # Before connect: the window scale is settled there.
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        connection.connect(path or address)
+        connection.connect(address)
     except BaseException:
         connection.close()
         raise

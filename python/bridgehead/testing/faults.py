@@ -7,10 +7,24 @@ Invariant: the nth request meets the same fault in every run of the same seed.
 
 from dataclasses import dataclass, replace
 from types import TracebackType
-from typing import Any, Self
+from typing import Self, TypedDict, Unpack
 
 from bridgehead._native import Upstream
 from bridgehead.quantities import seconds, size
+
+
+class FaultKeywords(TypedDict, total=False):
+    """Those of `Faults` that are told, for type checkers."""
+
+    latency: float | str
+    jitter: float | str
+    error_rate: float
+    error_status: int
+    reset_rate: float
+    truncate_rate: float
+    hang_rate: float
+    body_size: int | str
+    seed: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +55,7 @@ class Faults:
 class FaultyUpstream:
     """A running one, on a port of its own. As a context manager it is ended when it is left."""
 
-    def __init__(self, **faults: Any) -> None:
+    def __init__(self, **faults: Unpack[FaultKeywords]) -> None:
         """Start it; `faults` are those of `Faults`."""
         self.faults = Faults(**faults)
         self._native = Upstream(self.faults)  # type: ignore[arg-type] # read by `Faults`, and numbers since
@@ -56,7 +70,7 @@ class FaultyUpstream:
         """Its address: `http://127.0.0.1:41234`."""
         return f"http://127.0.0.1:{self.port}"
 
-    def change(self, **faults: Any) -> None:
+    def change(self, **faults: Unpack[FaultKeywords]) -> None:
         """Other faults from the next request on; those that are not named stay."""
         self.faults = replace(self.faults, **faults)
         self._native.change(self.faults)  # type: ignore[arg-type]

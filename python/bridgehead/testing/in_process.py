@@ -113,6 +113,7 @@ class ServerProcess(Served):
             self.logs.add(line.decode("utf-8", "backslashreplace").rstrip("\n"))
 
     def _end_logs(self) -> None:
+        self.process.wait()
         self._join()
         self.logs.end()
 

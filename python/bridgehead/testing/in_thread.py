@@ -16,7 +16,7 @@ from typing import Any
 from bridgehead.testing.logs import Logs
 from bridgehead.testing.served import STARTUP_SECONDS, STOP_SECONDS, Served
 
-_SERVER, _ACCESS = "bridgehead", "bridgehead.access"
+_SERVER, _ACCESS, _LOOP = "bridgehead", "bridgehead.access", "asyncio"
 _LOOKS = 0.005
 
 
@@ -29,7 +29,7 @@ class ServerThread(Served):
         self._options = {"port": 0, "access_log": False, "drain_delay": 0} | options
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="bridgehead-testing", daemon=True)
-        self._hearing = _Hearing(self.logs)
+        self._hearing, self._overhearing = _Hearing(self.logs), _Hearing(self.logs)
 
     def stop(self) -> None:
         """End it, wait for its thread, and assert that nothing went wrong."""
@@ -48,6 +48,9 @@ class ServerThread(Served):
         # listens; otherwise Rust writes them to the descriptor of stdout.
         for name in (_SERVER, _ACCESS) if self.server.config.access_log else (_SERVER,):
             logging.getLogger(name).addHandler(self._hearing)
+        # What the loop says of its tasks; a test may have a loop of its own, on another thread.
+        self._overhearing.addFilter(lambda record: record.thread == self._thread.ident)
+        logging.getLogger(_LOOP).addHandler(self._overhearing)
         self._thread.start()
         deadline = time.monotonic() + STARTUP_SECONDS
         while not self.server.started:
@@ -76,6 +79,7 @@ class ServerThread(Served):
             self._thread.join(STOP_SECONDS)
         for name in (_SERVER, _ACCESS):
             logging.getLogger(name).removeHandler(self._hearing)
+        logging.getLogger(_LOOP).removeHandler(self._overhearing)
         self.logs.end()
 
 

@@ -6,14 +6,19 @@ Invariant: each attribute that uvicorn's has is there, and can be assigned.
 """
 
 import logging
+import os
+import socket
 import ssl
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
-from bridgehead import server_config
-from bridgehead.errors import EXIT_START_FAILED
+from bridgehead import forwarded, log, server_config
+from bridgehead.env_file import read_env_file
+from bridgehead.errors import EXIT_START_FAILED, StartError
 from bridgehead.formatters import TRACE as TRACE_LOG_LEVEL
 from bridgehead.lifespan import Lifespan
 from bridgehead.logging_config import LOGGING_CONFIG as LOGGING_CONFIG
+from bridgehead.uvicorn_parameters import OF_CONFIG, of_a_method
 
 HTTPProtocolType = Literal["auto", "h11", "httptools", "zttp"]
 WSProtocolType = Literal["auto", "none", "websockets", "websockets-sansio", "wsproto"]
@@ -57,6 +62,19 @@ LOOP_FACTORIES: dict[str, str | None] = {
 INTERFACES: list[InterfaceType] = ["auto", "asgi3", "asgi2", "wsgi"]
 SSL_PROTOCOL_VERSION: int = ssl.PROTOCOL_TLS_SERVER
 STARTUP_FAILURE = EXIT_START_FAILED
+logger = logging.getLogger("uvicorn.error")
+
+
+# What programs that hand over None get there; of the others, None is the default.
+_NONE_MEANS: dict[str, object] = {
+    "host": "",
+    "port": 0,
+    "server_header": False,
+    "date_header": False,
+    "access_log": False,
+    "proxy_headers": False,
+    "ws_per_message_deflate": False,
+}
 
 
 class UvicornDeprecationWarning(UserWarning):
@@ -66,15 +84,89 @@ class UvicornDeprecationWarning(UserWarning):
 class Config(server_config.Config):
     """uvicorn's configuration: its parameters in its order, and ours by keyword."""
 
-    if TYPE_CHECKING:  # programs that were written for it are not asked for our types
+    calls_itself = "Uvicorn"
 
-        def __init__(self, *positional: Any, **named: Any) -> None: ...
+    def __init__(self, *positional: Any, **named: Any) -> None:
+        super().__init__(*positional, **named)
+        self._heed_environment(OF_CONFIG.bind(*positional, **named).arguments)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        meant = _NONE_MEANS.get(name) if value is None else value
+        super().__setattr__(name, meant)
+
+    def _heed_environment(self, given: Mapping[str, Any]) -> None:
+        """As uvicorn does when it is made: the file first, which may say what follows."""
+        if self.env_file is not None:
+            variables = read_env_file(self.env_file, os.environ)
+            os.environ.update({name: each.value for name, each in variables.items()})
+        if given.get("workers") is None and (workers := os.environ.get("WEB_CONCURRENCY")):
+            self.workers = workers
+        if self.forwarded_allow_ips is None:
+            self.forwarded_allow_ips = os.environ.get(forwarded.VARIABLE, forwarded.USUAL)
 
     def _own_lifespan(self) -> type[Lifespan]:
         from bridgehead.compat.uvicorn.lifespan.on import LifespanOn
 
         return LifespanOn
 
+    @property
+    def http_protocol_class(self) -> Any:
+        """uvicorn's, by its name alone: HTTP is spoken in Rust, and another class is refused."""
+        from bridgehead.compat.uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+        return AutoHTTPProtocol
+
+    @http_protocol_class.setter
+    def http_protocol_class(self, chosen: Any) -> None:
+        if chosen is not self.http_protocol_class:
+            self.http = chosen
+
+    @property
+    def ws_protocol_class(self) -> Any:
+        """The same for WebSockets; None where there are to be none."""
+        from bridgehead.compat.uvicorn.protocols.websockets.auto import AutoWebSocketsProtocol
+
+        return None if self.ws == "none" else AutoWebSocketsProtocol
+
+    @ws_protocol_class.setter
+    def ws_protocol_class(self, chosen: Any) -> None:
+        if chosen is not self.ws_protocol_class:
+            self.ws = "none" if chosen is None else chosen
+
+    def load(self) -> None:
+        """As ours; where nothing is found, the reason is logged and the process ends, as uvicorn's does."""
+        try:
+            super().load()
+        except StartError as problem:
+            log.outcome(log.ERROR, f"{problem}\n{problem.detail}".rstrip())
+            raise SystemExit(STARTUP_FAILURE) from problem
+
+    def bind_socket(self) -> socket.socket:
+        """As ours; where it cannot be bound, the reason is logged and the process ends, as uvicorn's does."""
+        try:
+            return super().bind_socket()
+        except StartError as problem:
+            log.outcome(log.ERROR, str(problem))
+            raise SystemExit(STARTUP_FAILURE) from problem
+
+    def _as_loaded(self, application: Any) -> Any:
+        if not self.proxy_headers:
+            return application
+        from bridgehead.compat.uvicorn.middleware.proxy_headers import DoneBefore
+
+        return DoneBefore(application, self.forwarded_allow_ips or "")
+
+    @property
+    def served_app(self) -> Any:
+        """What is called for each request, without what Rust has done."""
+        from bridgehead.compat.uvicorn.middleware.proxy_headers import DoneBefore
+
+        served = self.loaded_app
+        return served.app if type(served) is DoneBefore else served
+
     def get_loop_factory(self) -> Any:
         """None for `loop="none"`: the caller's own way of making loops."""
         return None if self.loop == "none" else super().get_loop_factory()
+
+
+Config.__init__.__signature__ = of_a_method(OF_CONFIG)  # type: ignore[attr-defined]

@@ -23,12 +23,13 @@ from bridgehead.compat.uvicorn.config import Config
 from bridgehead.compat.uvicorn.server import Server
 from bridgehead.errors import EXIT_START_FAILED, StartError
 from bridgehead.settings import read_settings
+from bridgehead.uvicorn_arguments import of_run
 from bridgehead.uvicorn_parameters import OF_RUN
 
 
 def run(*app: Any, **options: Any) -> None:
     """Serve until told to stop, as `uvicorn.run` does. A failing start exits with code 3."""
-    given = OF_RUN.bind(*app, **options).arguments
+    given = of_run(app, options)
     try:
         config = Config(**given)
     except StartError as problem:
@@ -46,20 +47,22 @@ def serve(config: Config) -> None:
         server.begin()
 
 
+def _read(words: Sequence[str]) -> Config:
+    """What these words and the environment ask for."""
+    line = read_command_line(words)
+    settings = read_settings(line.given, os.environ, Path.cwd(), line.config).with_application(Path.cwd())
+    return Config.of(settings.config)
+
+
 class _Command:
-    """The command. Its `callback` may be replaced, as click's may: it is called with the options."""
+    """The command where click is not installed. A `callback` that replaces `run` gets the options."""
 
     def __init__(self) -> None:
         self.callback: Any = run
 
     def __call__(self, args: Sequence[str] | None = None) -> None:
-        words = sys.argv[1:] if args is None else args
         try:
-            line = read_command_line(words)
-            settings = read_settings(line.given, os.environ, Path.cwd(), line.config).with_application(
-                Path.cwd()
-            )
-            config = Config.of(settings.config)
+            config = _read(sys.argv[1:] if args is None else args)
         except StartError as problem:
             _refuse(problem)
         if self.callback is run:
@@ -70,9 +73,17 @@ class _Command:
     main = __call__
 
 
-main = _Command()
+def _command() -> Any:
+    try:
+        from bridgehead.compat.click_command import Command
+    except ImportError:
+        return _Command()
+    return Command(_read, serve, run)
 
 
 def _refuse(problem: StartError) -> Any:
     sys.stderr.write(problem.render())
     raise SystemExit(EXIT_START_FAILED) from problem
+
+
+main = _command()

@@ -6,11 +6,12 @@ Invariant: the steps and signals go through the methods that programs override.
 """
 
 import signal
-import socket
+from collections.abc import Coroutine
 from typing import Any
 
 from bridgehead import server
 from bridgehead.compat.uvicorn.config import STARTUP_FAILURE, Config
+from bridgehead.compat.uvicorn.config import logger as logger
 from bridgehead.server_state import ServerState as ServerState
 
 HANDLED_SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -20,13 +21,14 @@ class Server(server.Server):
     """uvicorn's server."""
 
     config: Config
-    calls_itself = "Uvicorn"
 
-    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, start the application, let clients in."""
-        await super().startup(sockets=sockets)
+    async def _unless_told(self, startup: Coroutine[Any, Any, None]) -> bool:
+        """A lifespan that has failed says so by itself, and nobody is let in."""
+        came = await super()._unless_told(startup)
         if getattr(self.lifespan, "should_exit", False):
+            self._close_sockets()
             raise SystemExit(STARTUP_FAILURE)
+        return came
 
     def __getstate__(self) -> dict[str, Any]:
         """For the process that serves: the configuration, and what a subclass has added."""

@@ -11,8 +11,10 @@ from bridgehead.contrib.gunicorn import BridgeheadWorker
 class UvicornWorker(BridgeheadWorker):
     """For `gunicorn -k uvicorn.workers.UvicornWorker`."""
 
+    CONFIG_KWARGS = {"loop": "auto", "http": "auto"}  # noqa: RUF012 - subclasses replace it
 
-class UvicornH11Worker(BridgeheadWorker):
+
+class UvicornH11Worker(UvicornWorker):
     """For `gunicorn -k uvicorn.workers.UvicornH11Worker`."""
 
-    CONFIG_KWARGS = {"loop": "asyncio"}  # noqa: RUF012 - subclasses replace it
+    CONFIG_KWARGS = {"loop": "asyncio", "http": "h11"}  # noqa: RUF012 - subclasses replace it

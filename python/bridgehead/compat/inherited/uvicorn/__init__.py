@@ -6,9 +6,9 @@ Invariant: who imported it holds `bridgehead.compat.uvicorn`.
 """
 
 import sys
-from importlib import import_module
 
 from bridgehead import compat
+from bridgehead.compat.aliases import named
 
 compat.install()
-sys.modules[__name__] = import_module(f"bridgehead.compat.{compat.NAME}")
+sys.modules[__name__] = named(__name__, f"bridgehead.compat.{compat.NAME}")

@@ -46,6 +46,10 @@ class LifespanOn(ServerLifespan):
         self.shutdown_failed = self.is_broken
         self.should_exit = self.should_exit or self.shutdown_failed
 
+    async def main(self) -> None:
+        """The application's call, from its startup to its shutdown; some wrap it."""
+        await super()._call()
+
     async def receive(self) -> Any:
         """What the application hears next; some replace it."""
         return await super()._receive()
@@ -53,6 +57,9 @@ class LifespanOn(ServerLifespan):
     async def send(self, message: Any) -> None:
         """What the application says."""
         await super()._send(message)
+
+    async def _call(self) -> None:
+        await self.main()
 
     async def _receive(self) -> Any:
         return await self.receive()

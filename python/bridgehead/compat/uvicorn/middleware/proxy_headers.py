@@ -73,21 +73,27 @@ class ProxyHeadersMiddleware:
             scope["client"] = (host, port)
 
 
+class DoneBefore(ProxyHeadersMiddleware):
+    """For who reaches `config.loaded_app.app`. Rust has taken the headers by then."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        """Somebody has put theirs around it."""
+        await self.app(scope, receive, send)
+
+
 def _parted(value: str) -> tuple[str, int]:
-    """A host, and a port where one is written: `1.2.3.4:80`, `[::1]:80`. What is neither stays as it is."""
-    bracketed = value.startswith("[")
-    host, found, rest = value[1:].partition("]") if bracketed else value.partition(":")
-    port = rest.removeprefix(":") if bracketed else rest
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return value, 0
-    if bracketed:
-        is_whole = bool(found) and (not rest or rest.startswith(":"))
-        return (host, _number(port)) if is_whole else (value, 0)
-    return (host, _number(port)) if not port or _number(port) else (value, 0)
+    """A host, and a port where one is written, as `forwarded.rs` reads them: `1.2.3.4:80`, `[::1]:80`."""
+    if value.startswith("["):
+        host, found, rest = value[1:].partition("]")
+        return (host, _number(rest[1:]) or 0) if found and rest[:1] in ("", ":") else (value, 0)
+    host, _, rest = value.partition(":")
+    port = _number(rest)
+    return (value, 0) if port is None else (host, port)
 
 
-def _number(port: str) -> int:
-    """A port's, or 0 for what is none."""
-    return int(port) if port.isascii() and port.isdecimal() and int(port) < 65_536 else 0
+def _number(text: str) -> int | None:
+    """A port's, unless it is none: int() would take a sign and letters of other scripts."""
+    if not (text.isascii() and text.isdecimal()):
+        return None
+    digits = text.lstrip("0") or "0"
+    return int(digits) if len(digits) <= 5 and int(digits) < 65_536 else None

@@ -12,12 +12,19 @@ from bridgehead._native import ClientDisconnected as ClientDisconnected
 
 def get_remote_addr(transport: asyncio.Transport) -> tuple[str, int] | None:
     """Whose transport it is."""
-    return _pair(transport.get_extra_info("peername"))
+    bound = transport.get_extra_info("socket")
+    if bound is None:
+        return _pair(transport.get_extra_info("peername"))
+    try:
+        return _pair(bound.getpeername())
+    except OSError:  # a Unix socket's client under uvloop
+        return None
 
 
 def get_local_addr(transport: asyncio.Transport) -> tuple[str, int | None] | None:
     """On what it was let in."""
-    name = transport.get_extra_info("sockname")
+    bound = transport.get_extra_info("socket")
+    name = transport.get_extra_info("sockname") if bound is None else bound.getsockname()
     return (name, None) if isinstance(name, str) else _pair(name)
 
 

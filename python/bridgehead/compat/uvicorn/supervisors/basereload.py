@@ -117,7 +117,7 @@ class WatchedReload(BaseReload):
     def should_restart(self) -> list[Path] | None:
         """What the watcher has seen."""
         self.pause()
-        changed, _ = self._watcher.take()
+        changed, _, _ = self._watcher.take()
         return [Path(each) for each in changed] or None
 
     def shutdown(self) -> None:

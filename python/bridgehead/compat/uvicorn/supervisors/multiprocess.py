@@ -92,6 +92,8 @@ class Process:
     def start(self) -> None:
         """Begin."""
         self.process.start()
+        # Only the child has its end now: whoever waits for an answer learns at once that it has died.
+        self.child_conn.close()
 
     def terminate(self) -> None:
         """Tell it to end."""

@@ -11,6 +11,7 @@ from typing import Any
 from django.apps import apps
 from django.conf import settings
 from django.core.asgi import get_asgi_application
+from django.core.exceptions import ImproperlyConfigured
 from django.utils.module_loading import import_string
 
 from bridgehead.server import Server
@@ -53,10 +54,20 @@ class Command(RunserverCommand):
     def get_handler(self, *args: Any, **options: Any) -> Any:  # noqa: ARG002 - Django hands them over
         """The application, and static files in front of it where Django's own command has them."""
         path = getattr(settings, "ASGI_APPLICATION", None)
-        application = get_asgi_application() if path is None else import_string(path)
+        application = get_asgi_application() if path is None else _named(path)
         shown = settings.DEBUG or options.get("insecure_serving", False)
         if options.get("use_static_handler", False) and shown:
             from django.contrib.staticfiles.handlers import ASGIStaticFilesHandler
 
             return ASGIStaticFilesHandler(application)
         return application
+
+
+def _named(path: str) -> Any:
+    """The application that ASGI_APPLICATION names, or Django's own kind of complaint."""
+    try:
+        return import_string(path)
+    except ImportError as error:
+        raise ImproperlyConfigured(
+            f"ASGI_APPLICATION {path!r} could not be loaded ({error}): name it as package.module.attribute"
+        ) from error
