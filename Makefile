@@ -10,10 +10,15 @@ MAKEFLAGS += --no-print-directory
 VENV := .venv
 APP ?= examples/hello.py
 PORT ?= 8000
-# Two workers for two cores; a module stays on one, since its tests share a server.
-PYTEST := $(VENV)/bin/python -m pytest -n 2 --dist loadscope
+# What is measured: `wheel`, or `wheel-pgo`.
+WHEEL ?= wheel
+# Three workers for two cores, since many tests wait; a module stays on one, since its tests share a server.
+PYTEST := $(VENV)/bin/python -m pytest -n 3 --dist loadscope
 # What meets asyncio, and so differs between Pythons; the rest of the tests meets sockets.
 ASYNCIO_TESTS := $(wildcard tests/asgi tests/asyncio_fidelity tests/bridge tests/embedding tests/lifecycle)
+
+# What compares with uvicorn itself, which only the environment of `make frameworks` has; elsewhere that is skipped.
+BESIDE_UVICORN := tests/compat/test_names.py tests/compat/test_uvicorn_command.py tests/contrib tests/process/test_compat.py tests/test_docs.py tests/test_settings.py
 
 # One interpreter for every cargo command, or pyo3 is rebuilt each time PATH changes.
 export PYO3_PYTHON := $(CURDIR)/$(VENV)/bin/python
@@ -32,7 +37,7 @@ run: build ## build, install into .venv and serve examples/hello.py (APP=… POR
 	@exec $(VENV)/bin/serve $(APP) --port $(PORT)
 
 .PHONY: test
-test: cargo-test build proxies ## build and run every test on the default Python (ARGS=… for pytest)
+test: cargo-test build proxies ## build and run every test but the long ones on the default Python (ARGS=… for pytest)
 	$(PYTEST) $(ARGS)
 
 .PHONY: proxies
@@ -49,14 +54,19 @@ chaos: build ## 200 faults by chance in two minutes, under 500 requests a second
 	CHAOS_FAULTS=200 CHAOS_SECONDS=120 CHAOS_RATE=500 $(VENV)/bin/python -m pytest -s tests/workers/test_chaos.py $(ARGS)
 
 .PHONY: matrix
-matrix: cargo-test ## every test on every Python found
+matrix: cargo-test ## the same on every Python found
 	@.ci/each-python all $(ARGS)
 
 .PHONY: frameworks
 frameworks: ## real frameworks answer as they do under uvicorn
 	@read -r version python < <(.ci/pythons); .ci/environment .venv-frameworks "$$python" test frameworks
 	@.ci/build .venv-frameworks
-	.venv-frameworks/bin/python -m pytest -n 2 --dist loadscope tests/matrix tests/published $(ARGS)
+	.venv-frameworks/bin/python -m pytest -n 2 --dist loadscope tests/matrix tests/published $(BESIDE_UVICORN) $(ARGS)
+
+.PHONY: applications
+applications: build ## published applications, asked by their own clients under uvicorn and here (NAMES='gradio mcp')
+	@.ci/applications $(NAMES)
+	@$(VENV)/bin/python tests/applications/both.py $(NAMES)
 
 .PHONY: cpython-tests
 cpython-tests: ## CPython's own tests of asyncio, in requests and with our task, on every Python found
@@ -68,7 +78,7 @@ anyio-tests: ## anyio's own tests, in requests and with our task, on every Pytho
 	@.ci/each-python all tests/anyio_suite $(ARGS)
 
 .PHONY: soak
-soak: build ## the long tests
+soak: build ## the long tests, such as 200 starts and stops under traffic
 	BRIDGEHEAD_TEST_SOAK=1 $(VENV)/bin/python -m pytest -m soak --timeout 1800 $(ARGS)
 
 .PHONY: coordination
@@ -77,17 +87,20 @@ coordination: build ## grelmicro under two workers, with Debian's PostgreSQL and
 	BRIDGEHEAD_TEST_DATABASES=1 $(PYTEST) tests/coordination $(ARGS)
 
 .PHONY: miri
-miri: ## ASGI's rules under Miri, on a nightly toolchain that has it (MODULES='messages scope')
+miri: ## ASGI's rules and the guard of heads under Miri, on a nightly toolchain that has it (MODULES='messages scope')
 	PROPTEST_CASES=4 MIRIFLAGS=-Zmiri-disable-isolation CARGO_TARGET_DIR=target/miri cargo +nightly miri test \
 		--locked -p bridgehead-asgi --tests -- $(or $(MODULES),messages scope transitions websocket)
+	PROPTEST_CASES=4 MIRIFLAGS=-Zmiri-disable-isolation CARGO_TARGET_DIR=target/miri cargo +nightly miri test \
+		--manifest-path crates/bridgehead-net/tests/miri/Cargo.toml
 
 .PHONY: loom
-loom: ## the inbox and admission in every order that their threads may take
+loom: ## the inbox, bell, standby, admission, wakes, loans, records and series in every order that their threads may take
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --release --manifest-path crates/bridgehead-python/tests/loom/Cargo.toml
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --release --manifest-path crates/bridgehead-net/tests/loom/Cargo.toml
+	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --release --manifest-path crates/bridgehead-metrics/tests/loom/Cargo.toml
 
 .PHONY: differential
-differential: build ## odd requests by the hundred thousand, beside h11 and llhttp (SEED=… CASES=…)
+differential: build ## odd requests by the hundred thousand beside h11 and llhttp, and the corpus in every cut (SEED=… CASES=…)
 	BRIDGEHEAD_TEST_DIFFERENTIAL=$(or $(CASES),200000) BRIDGEHEAD_TEST_SEED=$(or $(SEED),$(shell date +%s)) \
 		$(PYTEST) tests/differential $(ARGS)
 
@@ -103,14 +116,39 @@ autobahn: build ## Autobahn's cases of WebSockets, in half an hour (CASES='1.* 1
 fuzz-smoke: ## every fuzzer for a minute, from the seeds that are kept (SECONDS_EACH=… TARGETS='http1 pem')
 	@.ci/fuzz $(or $(SECONDS_EACH),60) $(TARGETS)
 
+.PHONY: asan
+asan: environment ## the Rust tests, and the corpus of requests by the extension, with AddressSanitizer on a nightly toolchain (ARGS=… for pytest)
+	@.ci/asan $(VENV) $(ARGS)
+
+.PHONY: references
+references: ## requests keep no reference, as Debian's debug build of CPython counts them (as root, the first time)
+	@read -r version python < <(.ci/pythons); .ci/system "$$python" python3.11d=python3.11-dbg
+	@.ci/environment .venv-debug "$$(command -v python3.11d)" test
+	@.ci/build .venv-debug
+	BRIDGEHEAD_TEST_LOOPS=asyncio,fused .venv-debug/bin/python -m pytest -s tests/bridge/test_references.py $(ARGS)
+
 .PHONY: audit
 audit: environment ## known faults of the Python packages that build and test this, where they can be looked up
 	@.ci/audit $(VENV)
 
 .PHONY: observability
-observability: build ## every query of examples/observability, asked of Debian's Prometheus
+observability: build ## every query and alert of examples/observability, judged by Debian's Prometheus; the page in headless Chromium, where that is
 	@.ci/prometheus
-	$(VENV)/bin/python -m pytest tests/operations/test_queries.py $(ARGS)
+	@mkdir -p target/page
+	BRIDGEHEAD_TEST_BROWSER=1 BRIDGEHEAD_TEST_PICTURES=$(CURDIR)/target/page $(VENV)/bin/python -m pytest -rs --timeout 600 \
+		tests/operations/test_queries.py tests/operations/test_alerts.py tests/operations/test_page.py $(ARGS)
+	@ls target/page/*.png 2>/dev/null || echo "no pictures of the page: Chromium is not installed"
+
+.PHONY: rolling
+rolling: build ## two machines restarted behind HAProxy, nginx and Envoy, 500 requests a second, none fails (as root)
+	@.ci/proxies
+	@.ci/envoy
+	BRIDGEHEAD_TEST_ROLLING=1 $(VENV)/bin/python -m pytest -s tests/deploy/test_rolling.py $(ARGS)
+
+.PHONY: kubernetes
+kubernetes: build ## the manifests by an apiserver's strict dry run, their probes by the kubelet's prober (needs go)
+	@.ci/kubernetes
+	$(VENV)/bin/python -m pytest -s tests/deploy/test_kubernetes.py $(ARGS)
 
 .PHONY: faults
 faults: build ## everything that is done to break the server, and what it costs whom
@@ -150,25 +188,31 @@ format: environment ## write the format that `make check` wants
 
 .PHONY: wheel
 wheel: environment ## the optimised wheel (LTO) for the default Python, into dist/
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(VENV)/bin/maturin build --release --locked --interpreter $(PYO3_PYTHON) --out dist
+	cargo fetch --locked --quiet
+	RUSTFLAGS="$$(.ci/remap)" VIRTUAL_ENV=$(CURDIR)/$(VENV) $(VENV)/bin/maturin build --release --locked --interpreter $(PYO3_PYTHON) --out dist
+	@$(VENV)/bin/python -B .ci/sbom.py dist/*.whl
+
+.PHONY: wheels
+wheels: environment ## release wheels of manylinux for CPython 3.11 to 3.14 and 3.14t, and the sdist, each tried where it can be
+	@.ci/wheels $(VENV)
 
 .PHONY: wheel-pgo
 wheel-pgo: environment ## the same, compiled by what its code does under load: a tenth less CPU for twice the build (needs llvm-profdata)
 	@.ci/pgo $(VENV)
 
 .PHONY: bench bench-quick bench-guard bench-environment
-bench: bench-environment ## the yardstick: every peer, every workload, in 25 minutes (ARGS=…), into target/bench.md
+bench: bench-environment ## the yardstick: every peer, every workload, in 25 minutes (ARGS=… WHEEL=wheel-pgo), into target/bench.md
 	.venv-peers/bin/python loadtests/compare.py --rounds 3 --output target/bench.md $(ARGS)
 
 bench-quick: bench-environment ## two peers, five workloads, in two minutes
 	.venv-peers/bin/python loadtests/compare.py --quick --rounds 3 --output target/bench-quick.md $(ARGS)
 
 bench-guard: build ## no request takes more instructions than loadtests/instructions.json has (ARGS=--store writes it)
-	@command -v valgrind callgrind_control >/dev/null || { echo "valgrind is missing: apt-get install valgrind" >&2; exit 1; }
+	@.ci/system $(VENV)/bin/python valgrind
 	$(VENV)/bin/python loadtests/instructions.py $(ARGS)
 
 # The release, and hyper alone.
-bench-environment: wheel
+bench-environment: $(WHEEL)
 	env -u PYO3_PYTHON cargo build --profile bench -p bridgehead-load --example bare --locked
 	@loadtests/environment
 
@@ -176,12 +220,15 @@ bench-environment: wheel
 overload: bench-environment ## up to four times too many requests: figures and a plot into docs/overload.md (ARGS='--seconds 5')
 	cd loadtests && ../.venv-peers/bin/python overload.py --write $(ARGS)
 
-.PHONY: load-soak drain
+.PHONY: load-soak drain reloads
 load-soak: build ## ten minutes of load: memory, descriptors, tasks and p99 stay flat (ARGS='--hours 8')
 	$(VENV)/bin/python loadtests/soak.py $(ARGS)
 
 drain: build ## restarts under load lose nothing (ARGS='--restarts 20')
 	$(VENV)/bin/python loadtests/drain.py $(ARGS)
+
+reloads: build ## SIGHUP ten times under load: no request fails, and the worst one is told (ARGS='--workers 1')
+	$(VENV)/bin/python loadtests/reloads.py --output target/reloads.md $(ARGS)
 
 .PHONY: docs
 docs: ## build the site of the documents into target/site

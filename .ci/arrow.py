@@ -16,6 +16,8 @@ FORBIDDEN = {
     "bridgehead-asgi": ("tokio", "mio", "hyper", "pyo3", "bridgehead"),
     "bridgehead-metrics": ("tokio", "hyper", "pyo3", "bridgehead"),
     "bridgehead-tls": ("tokio", "hyper", "pyo3", "bridgehead"),
+    "bridgehead-coding": ("tokio", "mio", "hyper", "pyo3", "bridgehead"),
+    "bridgehead-static": ("tokio", "mio", "hyper", "pyo3", "bridgehead-net", "bridgehead-python"),
     "bridgehead-net": (
         "pyo3",
         "bridgehead-python",
