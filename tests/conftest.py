@@ -40,6 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
         # Run in a shell's background: what the tests start would ignore it as well.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "soak: long runs; set BRIDGEHEAD_TEST_SOAK=1 to run them")
+    config.addinivalue_line("markers", "browser: drives one; set BRIDGEHEAD_TEST_BROWSER=1 to run them")
     config.addinivalue_line("markers", "databases: starts one; set BRIDGEHEAD_TEST_DATABASES=1 to run them")
     config.addinivalue_line("markers", "combinations: `loop` is every loop, runtime and stepper together")
     config.addinivalue_line("markers", "runtimes: `loop` is one in each runtime")
@@ -47,7 +48,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for name, reason in (("soak", "a long run"), ("databases", "starts a database")):
+    for name, reason in (
+        ("soak", "a long run"),
+        ("databases", "starts a database"),
+        ("browser", "drives a browser"),
+    ):
         variable = f"BRIDGEHEAD_TEST_{name.upper()}"
         if os.environ.get(variable) == "1":
             continue

@@ -1,4 +1,13 @@
-"""Every block of code in the documents is taken at its word: served, read, or parsed by what it is for.
+"""Every block of code in the documents is taken at its word, as far as the table says.
+
+| block | what is done |
+|---|---|
+| Python with an `app` | it is served and asked, but for one that wants a database (`tests/coordination`) |
+| other Python | it compiles, and what it imports of ours is there; it is not run |
+| commands | bash reads them; ours have words that exist, others are known by name; none is run |
+| TOML, variables, JSON | they are read, settings by what reads them |
+| nginx, HAProxy | the program checks it, where it is installed or unpacked |
+| a Dockerfile | what the image starts has words that exist |
 
 Not prose, and not pictures of letters, which a block without a language may be.
 """
@@ -12,6 +21,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +35,9 @@ from bridgehead.env_file import read_env_file
 from bridgehead.load.command import _parser as load_parser
 from bridgehead.load.scenarios import read_scenarios
 from bridgehead.settings import read_settings
+
+sys.path.insert(0, str(Path(__file__).resolve().parent / "proxies"))
+from real_proxies import environment, nginx_paths, program
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted(ROOT.glob("*/README.md"))]
@@ -97,6 +110,9 @@ def toml(text: str, folder: Path) -> None:
 
 def shell(text: str, folder: Path) -> None:
     """Each command is one of ours with words that it takes, or another that is named here."""
+    script = re.sub(r"^\$ ", "", text, flags=re.M)
+    read = subprocess.run(["bash", "-n"], input=script, capture_output=True, text=True, timeout=20)
+    assert read.returncode == 0, read.stderr
     for line in text.replace("\\\n", " ").splitlines():
         words = shlex.split(line.removeprefix("$ "), comments=True)
         while words and re.fullmatch(r"[A-Z_]+=.*", words[0]):
@@ -166,29 +182,35 @@ def dockerfile(text: str, folder: Path) -> None:
 
 def nginx(text: str, folder: Path) -> None:
     """nginx itself takes it, where it is installed."""
-    program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
-    if program is None:
+    path = program("nginx")
+    if path is None:
         pytest.skip("nginx is not installed")
     pid, log = folder / "pid", folder / "log"
     body = text.replace("listen 80", "listen 127.0.0.1:18080")
-    (folder / "nginx.conf").write_text(f"pid {pid};\nevents {{}}\nhttp {{\naccess_log {log};\n{body}\n}}\n")
+    http = f"access_log {log};\n{nginx_paths(folder)}{body}\n"
+    (folder / "nginx.conf").write_text(f"pid {pid};\nevents {{}}\nhttp {{\n{http}}}\n")
     done = subprocess.run(
-        [program, "-t", "-e", str(log), "-c", str(folder / "nginx.conf")],
+        [path, "-t", "-e", str(log), "-c", str(folder / "nginx.conf")],
         capture_output=True,
         text=True,
         timeout=20,
+        env=environment(),
     )
     assert done.returncode == 0, done.stderr
 
 
 def haproxy(text: str, folder: Path) -> None:
     """HAProxy itself takes it, where it is installed."""
-    program = shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin")
-    if program is None:
+    path = program("haproxy")
+    if path is None:
         pytest.skip("HAProxy is not installed")
     (folder / "haproxy.cfg").write_text(text)
     done = subprocess.run(
-        [program, "-c", "-f", str(folder / "haproxy.cfg")], capture_output=True, text=True, timeout=20
+        [path, "-c", "-f", str(folder / "haproxy.cfg")],
+        capture_output=True,
+        text=True,
+        timeout=20,
+        env=environment(),
     )
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -6,14 +6,16 @@ Not `docs/settings.md`, which is generated and has its own test.
 from __future__ import annotations
 
 import re
+import runpy
 import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
 
-from bridgehead.aliases import ALIASES, MEANINGLESS, MEANINGLESS_SWITCHES
+from bridgehead.aliases import ALIASES, LOGS, MEANINGLESS, MEANINGLESS_SWITCHES, SWITCHES
 from bridgehead.command_line import WORDS, read_command_line
 from bridgehead.config import OPTIONS, Config
 from bridgehead.discovery import FILES
@@ -32,8 +34,48 @@ WRITTEN = [
 ]
 SOURCES = [*sorted(ROOT.glob("crates/*/src/*.rs")), *sorted((ROOT / "python").rglob("*.py"))]
 FLAGS = {option.flag: option for option in OPTIONS if option.shape is not Shape.TARGET}
-# Options of other servers that there is no word for; the page for those who come from there names them.
-LEFT_BEHIND = {"--workers-max-rss", "--access-logfile", "--access-log-fmt", "--preload", "--worker-class"}
+# What gunicorn 27.0.1 and granian 2.8.7 have; the page for those who come from there names each.
+THEIRS = {
+    "From gunicorn": """
+--config --bind --backlog --workers --worker-class --threads --worker-connections --max-requests
+--max-requests-jitter --timeout --graceful-timeout --keep-alive --limit-request-line
+--limit-request-fields --limit-request-field_size --reload --reload-engine --reload-extra-file
+--spew --check-config --print-config --preload --no-sendfile --reuse-port --chdir --daemon --env
+--pid --worker-tmp-dir --user --group --umask --initgroups --forwarded-allow-ips
+--access-logfile --disable-redirect-access-to-syslog --access-logformat --error-logfile
+--log-file --log-level --capture-output --logger-class --log-config --log-config-json
+--log-syslog-to --log-syslog --log-syslog-prefix --log-syslog-facility
+--enable-stdio-inheritance --statsd-host --dogstatsd-tags --statsd-prefix
+--enable-backlog-metric --name --pythonpath --paste --paster --proxy-protocol --proxy-allow-from
+--protocol --uwsgi-allow-from --keyfile --certfile --ssl-version --cert-reqs --ca-certs
+--suppress-ragged-eofs --do-handshake-on-connect --ciphers --http-protocols --http2-cleartext
+--http2-max-concurrent-streams --http2-initial-window-size --http2-max-frame-size
+--http2-max-header-list-size --paste-global --permit-obsolete-folding --strip-header-spaces
+--permit-unconventional-http-method --permit-unconventional-http-version --casefold-http-method
+--forwarder-headers --header-map --asgi-loop --asgi-lifespan --asgi-disconnect-grace-period
+--websocket-max-message-size --http-parser --root-path --dirty-app --dirty-workers
+--dirty-timeout --dirty-threads --dirty-graceful-timeout --control-socket --control-socket-mode
+--no-control-socket
+""",
+    "From granian": """
+--host --port --uds --uds-permissions --interface --http --ws --workers --blocking-threads
+--blocking-threads-idle-timeout --runtime-threads --runtime-blocking-threads --runtime-mode
+--loop --task-impl --backlog --backpressure --http1-buffer-size --http1-header-read-timeout
+--http1-keep-alive --http1-pipeline-flush --http2-adaptive-window
+--http2-initial-connection-window-size --http2-initial-stream-window-size
+--http2-keep-alive-interval --http2-keep-alive-timeout --http2-max-concurrent-streams
+--http2-max-frame-size --http2-max-headers-size --http2-max-send-buffer-size --log --log-level
+--log-config --access-log --access-log-fmt --ssl-certificate --ssl-keyfile
+--ssl-keyfile-password --ssl-protocol-min --ssl-ca --ssl-crl --ssl-client-verify
+--url-path-prefix --respawn-failed-workers --respawn-interval --rss-sample-interval
+--rss-samples --workers-lifetime --workers-max-rss --workers-kill-timeout --factory
+--working-dir --env-files --static-path-route --static-path-mount --static-path-dir-to-file
+--static-path-expires --metrics --metrics-scrape-interval --metrics-address --metrics-port
+--reload --reload-paths --reload-ignore-dirs --reload-ignore-patterns --reload-ignore-paths
+--reload-tick --reload-ignore-worker-failure --process-name --pid-file
+""",
+}
+OF_CTL = {"--wait"}
 # Named by the README as not there: it has to change when they come.
 ABSENT: set[str] = set()
 
@@ -125,7 +167,7 @@ def test_the_threats_of_the_limits_page_have_the_options_and_the_words_of_the_co
         else:
             option = FLAGS[flag]
             assert (default, differs) == (option.shown_default, bool(option.differs)), threat
-        assert said == "–" or f'"{said}"' in refusals, threat
+        assert said == "–" or f'"{said}"' in counted, threat
 
 
 def quantity(shown: str) -> float:
@@ -183,16 +225,37 @@ def test_the_configuration_page_names_the_files_an_application_is_found_in() -> 
     assert f"the first file that is there of {', '.join(f'`{each}`' for each in FILES)}," in page
 
 
+def test_the_applications_of_the_page_have_the_versions_that_are_pinned() -> None:
+    shown = {row[0] for row in rows("docs/uvicorn.md", "Published applications")}
+    pinned = {
+        line.replace("==", " ")
+        for file in ROOT.glob("tests/applications/*/requirements.txt")
+        for line in text_of(file).splitlines()
+        if line.partition("==")[0] == text_of(file).split()[1].partition("[")[0]
+    }
+    assert shown == pinned
+
+
 def test_the_menu_of_the_site_has_every_page_once() -> None:
     listed = re.findall(r"^      - (\S+\.md)$", text_of(ROOT / "mkdocs.yml"), re.M)
-    pages = [f"docs/{page.name}" for page in sorted((ROOT / "docs").glob("*.md"))]
-    assert sorted(each for each in listed if each.startswith("docs/")) == pages
+    pages = [str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md")]
+    assert sorted(each for each in listed if each.startswith("docs/")) == sorted(pages)
 
 
-def test_the_command_lines_of_the_manifests_are_understood() -> None:
-    for manifest in ROOT.glob("examples/kubernetes/*.yaml"):
-        for words in re.findall(r"^ +args: \[(.+)\]$", text_of(manifest), re.M):
-            assert not read_command_line([word.strip('" ') for word in words.split(",")]).doubts
+def test_the_command_lines_of_examples_deploy_are_understood() -> None:
+    lines = [
+        [word.strip('" ') for word in words.split(",")]
+        for file in (ROOT / "examples" / "deploy").glob("*/*")
+        for words in re.findall(r"^(?: +command:|ENTRYPOINT) \[(.+)\]$", text_of(file), re.M)
+    ]
+    lines += [
+        words.split()
+        for file in (ROOT / "examples" / "deploy").glob("*/*")
+        for words in re.findall(r"^# Both machines: (.+)$", text_of(file), re.M)
+    ]
+    assert len(lines) == 6
+    for words in lines:
+        assert not read_command_line(words[1:] if words[0] == "serve" else words).doubts
 
 
 def test_the_readme_has_the_defaults_of_ten_options() -> None:
@@ -208,11 +271,17 @@ def test_the_readme_has_the_defaults_of_ten_options() -> None:
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_link_leads_somewhere(page: Path) -> None:
+    script = text_of(ROOT / ".ci" / "docs")
+    [patterns] = re.findall(r"^git ls-files .* -- (.+) \|$", script, re.M)
+    laid_out = re.findall(r"'([^']+)'", patterns)
     for target in re.findall(r"\]\(([^)\s]+)\)", text_of(page)):
         path, _, anchor = target.partition("#")
         assert "://" not in path, f"{target}: a link out of the repository"
         there = page.parent / path if path else page
-        assert there.exists(), target
+        # The site has no lists of what is in a folder, and of the repository what it copies.
+        assert there.is_file(), f"{target}: no file"
+        within = str(there.resolve().relative_to(ROOT))
+        assert any(fnmatch(within, pattern) for pattern in laid_out), f"{target}: the site does not have it"
         if anchor:
             heads = re.findall(r"^#+ (.+)$", text_of(there), re.M)
             assert anchor in {re.sub(r"[^\w -]", "", head.lower()).replace(" ", "-") for head in heads}, (
@@ -223,11 +292,33 @@ def test_every_link_leads_somewhere(page: Path) -> None:
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_option_named_exists(page: Path) -> None:
     known = {word for option in (*FLAGS.values(), *LOAD) for word in option.flags.split("/")}
-    known |= {COMPARE}
+    known |= {COMPARE, *OF_CTL}
     known |= {"--help", "--version"} | ABSENT | {word.flag for word in WORDS}
     if page.name == "migrating.md":
-        known |= {*ALIASES, *MEANINGLESS, *MEANINGLESS_SWITCHES, *LEFT_BEHIND}
-    assert set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", text_of(page))) <= known
+        known |= {word for words in THEIRS.values() for word in words.split()} | {*SWITCHES}
+    assert set(re.findall(r"(?<![\w-])--[a-z][a-z0-9_-]*", text_of(page))) <= known
+
+
+@pytest.mark.parametrize("heading", [*THEIRS])
+def test_every_option_of_another_server_is_in_its_table(heading: str) -> None:
+    section = text_of(ROOT / "docs" / "migrating.md").split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    assert set(THEIRS[heading].split()) <= set(re.findall(r"(?<![\w-])--[a-z][a-z0-9_-]*", section))
+
+
+@pytest.mark.parametrize("heading", [*THEIRS])
+def test_what_the_page_says_is_not_done_has_no_word_here(heading: str) -> None:
+    section = text_of(ROOT / "docs" / "migrating.md").split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    words = set(re.findall(r"--[a-z][a-z0-9-]+", section.split("\nNot done here")[1]))
+    refused = words & set(THEIRS[heading].split()) - {"--log-config"}
+    taken = {word for option in FLAGS.values() for word in option.flags.split("/")}
+    assert refused
+    assert not refused & (taken | {*ALIASES, *LOGS, *MEANINGLESS, *MEANINGLESS_SWITCHES, *SWITCHES})
+
+
+def test_a_bar_in_a_cell_of_the_site_has_no_backslash_before_it() -> None:
+    hook = runpy.run_path(str(ROOT / ".ci" / "site_hook.py"))["on_page_content"]
+    page = r"<p><code>a\|b</code></p><table><tr><td><code>on\|off</code></td></tr></table>"
+    assert hook(page) == r"<p><code>a\|b</code></p><table><tr><td><code>on|off</code></td></tr></table>"
 
 
 def test_what_the_readme_calls_absent_is_absent() -> None:
@@ -241,8 +332,10 @@ def test_every_file_function_and_test_named_exists(page: Path) -> None:
     code = "\n".join(text_of(path) for path in SOURCES)
     tests = "\n".join(text_of(path) for path in [*ROOT.glob("crates/**/*.rs"), *ROOT.glob("tests/**/*.py")])
     names = {path.name for path in [*ROOT.glob("crates/*/*/*.rs"), *ROOT.glob("*/**/*.py")]}
-    # These are the reader's own.
+    # These are the reader's own, and of uvicorn's archive.
     readers = {"file.py", "manage.py", *(Path(each).name for each in FILES)}
+    published = text_of(ROOT / "tests" / "published" / "test_uvicorn.py")
+    readers |= set(re.findall(r'"(?:\w+/)*(\w+\.py)"', published))
     for file in re.findall(r"`(?:[\w-]+/)*(\w+\.(?:rs|py))\b", text):
         assert file in names | readers, file
     for place, name in re.findall(r"`(\w+)::(\w+)`", text):

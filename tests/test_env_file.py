@@ -92,8 +92,9 @@ def test_a_line_that_cannot_be_understood_is_told_without_its_value(
 
 
 def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
-    with pytest.raises(StartError, match="nowhere cannot be read: no such file or directory"):
+    with pytest.raises(StartError, match="nowhere cannot be read: no such file or directory") as refused:
         read_env_file("nowhere", {})
+    assert "--env-file" in refused.value.hint
     with pytest.raises(StartError, match="cannot be read: is a directory"):
         read_env_file(str(tmp_path), {})
     (tmp_path / "x").write_bytes(b"A=\xff")

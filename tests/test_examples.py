@@ -65,6 +65,22 @@ def test_who_by_certificate_greets_by_tls() -> None:
             assert answer.read() == b"Hello, whoever you are, by TLS 0x0304\n"
 
 
+def test_one_page_has_files_by_the_network_and_numbers_by_the_application() -> None:
+    promise = ast.get_docstring(ast.parse((ROOT / "examples" / "one_page.py").read_text())) or ""
+    [line] = re.findall(r"^Run it: serve examples/one_page.py (.+)$", promise, re.M)
+    with serve("one_page.py", *line.split()) as server, server.connect() as client:
+        page = (ROOT / "examples" / "site" / "index.html").read_bytes()
+        assert client.ask("/").body == page
+        assert client.ask("/settings/mail", headers=[("Accept", "text/html")]).body == page
+        # Wherever the page is, it has its style from there.
+        assert re.findall(rb'href="([^"]+)"', page) == [b"/style.css"]
+        style = client.ask("/style.css", headers=[("Range", "bytes=0-3")])
+        assert (style.status, style.body) == (206, b"body")
+        assert style.header("etag")
+        assert client.ask("/api/count").json() == {"count": 1}
+        assert client.ask("/api/none", headers=[("Accept", "text/html")]).status == 404
+
+
 def test_upload_answers_size_and_hash() -> None:
     body = b"0123456789abcdef" * 65_536
     with serve("upload.py") as server:

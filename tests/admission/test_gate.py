@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -17,11 +18,11 @@ from bridgehead.admission import (
     NotAdmitted,
     QueueFull,
     WaitedTooLong,
-    _Waiter,
     contention,
     named,
     table,
 )
+from bridgehead.gate_waiters import Waiter
 
 pytestmark = pytest.mark.skipif(UVICORN, reason="uvicorn has nothing of the kind")
 
@@ -127,6 +128,39 @@ def test_who_waits_for_too_long_is_turned_away_and_leaves_the_queue(run: Any) ->
     run(main())
 
 
+async def wait_while_the_loop_is_held(slots: Gate | asyncio.Semaphore, wait: Callable[[], Main]) -> None:
+    """Whoever waits so is late by the clock when the slot comes, of which the loop knows nothing yet."""
+    await slots.acquire()
+    waits = asyncio.create_task(wait())
+    # Once: it waits, and nothing that is due has been looked at since.
+    await asyncio.sleep(0)
+    late = time.monotonic() + 0.01
+    while time.monotonic() < late:
+        pass
+    slots.release()
+    await waits
+    slots.release()
+
+
+def test_a_slot_that_comes_before_the_loop_has_seen_that_it_is_late_is_taken(run: Any) -> None:
+    gate = Gate(1, patience=0.001)
+    run(wait_while_the_loop_is_held(gate, gate.acquire))
+    assert (gate.gauges().late, gate.gauges().admitted, gate.gauges().running) == (0, 2, 0)
+
+
+def test_so_it_is_with_asyncios_own_semaphore_and_timeout() -> None:
+    async def main() -> None:
+        slots = asyncio.Semaphore(1)
+
+        async def wait() -> None:
+            async with asyncio.timeout(0.001):
+                await slots.acquire()
+
+        await wait_while_the_loop_is_held(slots, wait)
+
+    asyncio.run(main())
+
+
 def test_a_cancelled_waiter_leaves_the_queue_and_one_that_was_told_passes_it_on(run: Any) -> None:
     async def main() -> None:
         gate = Gate(1)
@@ -143,6 +177,29 @@ def test_a_cancelled_waiter_leaves_the_queue_and_one_that_was_told_passes_it_on(
         assert tasks[1].cancelled()
         assert (gate.gauges().running, gate.gauges().waiting) == (1, 0)
         gate.release()
+
+    run(main())
+
+
+def test_who_has_waited_in_vain_is_in_the_percentiles_and_who_found_it_full_is_not(run: Any) -> None:
+    async def main() -> None:
+        late, left = Gate(1, patience=0.02), Gate(1, queue=1)
+        async with late, left:
+            with pytest.raises(WaitedTooLong):
+                await late.acquire()
+            waits = asyncio.create_task(left.acquire())
+            await settle()
+            for _ in range(10):
+                with pytest.raises(QueueFull):
+                    await left.acquire()
+            waits.cancel()
+            await asyncio.wait({waits})
+        # Who was inside had not waited at all.
+        for gauges in (late.gauges(), left.gauges()):
+            assert gauges.admitted == 1
+            assert 0 < gauges.p50 == gauges.p99 == gauges.longest
+        assert (late.gauges().late, late.gauges().left) == (1, 0)
+        assert (left.gauges().left, left.gauges().full, left.gauges().late) == (1, 10, 0)
 
     run(main())
 
@@ -174,6 +231,99 @@ def test_a_slot_that_another_thread_gives_back_wakes_who_waits(run: Any) -> None
         gate.release()
 
     run(main())
+
+
+Loop = asyncio.AbstractEventLoop
+
+
+@pytest.fixture(params=[False, True], ids=["asyncio", "uvloop"])
+def closing(request: pytest.FixtureRequest) -> Iterator[Loop]:
+    """A loop that the test closes while somebody waits there, whom nothing else ends meanwhile."""
+    if request.param:
+        uvloop = pytest.importorskip("uvloop")
+        loop: Loop = uvloop.new_event_loop()
+    else:
+        loop = asyncio.new_event_loop()
+    gc.disable()
+    yield loop
+    gc.enable()
+
+
+def wait_there(loop: Loop, gate: Gate, many: int) -> list[asyncio.Task[None]]:
+    tasks = [loop.create_task(gate.acquire()) for _ in range(many)]
+    loop.run_until_complete(settle())
+    for task in tasks:
+        task._log_destroy_pending = False  # type: ignore[attr-defined]
+    return tasks
+
+
+def enter_soon(gate: Gate) -> None:
+    """There is a slot without a wait."""
+
+    async def enter() -> None:
+        async with asyncio.timeout(10), gate:
+            pass
+
+    asyncio.run(enter())
+
+
+def test_a_slot_that_is_handed_to_who_waits_on_a_closed_loop_is_the_next_one_s(closing: Loop) -> None:
+    gate = Gate(1, queue=2000)
+    closing.run_until_complete(gate.acquire())
+    tasks = wait_there(closing, gate, 2000)
+    closing.close()
+    # From one to the next of them, of whom there are more than calls may be within each other.
+    gate.release()
+    assert (gate.gauges().running, gate.gauges().waiting) == (0, 0)
+    # For how long they had waited nobody knows.
+    assert (gate.gauges().left, gate.gauges().longest) == (2000, 0)
+    enter_soon(gate)
+    assert not any(task.done() for task in tasks)
+
+
+def test_a_slot_that_was_handed_just_before_its_loop_was_closed_is_the_next_one_s(closing: Loop) -> None:
+    gate = Gate(1)
+    closing.run_until_complete(gate.acquire())
+    tasks = wait_there(closing, gate, 1)
+    gate.release()
+    closing.close()
+    enter_soon(gate)
+    assert not tasks[0].done()
+
+
+def test_who_waits_already_has_the_slot_of_a_loop_that_is_closed_before_it_would_be_late(
+    closing: Loop,
+) -> None:
+    gate = Gate(1, patience=0.05)
+    closing.run_until_complete(gate.acquire())
+    tasks = wait_there(closing, gate, 1)
+
+    async def main() -> None:
+        waits = asyncio.create_task(gate.acquire())
+        await settle()
+        gate.release()
+        closing.close()
+        await waits
+
+    asyncio.run(main())
+    assert not tasks[0].done()
+    assert (gate.gauges().running, gate.gauges().late) == (1, 0)
+
+
+def test_who_waits_on_a_closed_loop_takes_no_place_in_the_queue(closing: Loop) -> None:
+    gate = Gate(1, queue=1)
+    closing.run_until_complete(gate.acquire())
+    tasks = wait_there(closing, gate, 1)
+    closing.close()
+
+    async def main() -> None:
+        waits = asyncio.create_task(gate.acquire())
+        await settle()
+        gate.release()
+        await waits
+
+    asyncio.run(main())
+    assert not tasks[0].done()
 
 
 def test_threads_with_loops_of_their_own_share_the_slots_of_a_gate() -> None:
@@ -310,7 +460,7 @@ def test_waiters_that_come_and_go_leave_nothing_behind() -> None:
                     await gate.acquire()
         await settle()
         gc.collect()
-        assert not [each for each in gc.get_objects() if isinstance(each, _Waiter)]
+        assert not [each for each in gc.get_objects() if isinstance(each, Waiter)]
         assert gate.gauges().waiting == 0
 
     asyncio.run(main())

@@ -83,6 +83,13 @@ async def show_scope(scope: Scope, receive: Receive, send: Send) -> None:
     await answer_json(send, {**shown, "is_dict": type(scope) is dict})
 
 
+@routes.at("offered")
+async def note_what_is_offered(scope: Scope, receive: Receive, send: Send) -> None:
+    """For HEAD, whose answer shows nothing of it."""
+    routes.note(option(scope, "name"), sorted(scope["extensions"]))
+    await answer(send, b"noted")
+
+
 @routes.at("state")
 async def change_state(scope: Scope, receive: Receive, send: Send) -> None:
     state = scope["state"]
@@ -146,6 +153,45 @@ async def wait_for_the_disconnect(scope: Scope, receive: Receive, send: Send) ->
             routes.note(name, [dict(await receive()) for _ in range(2)])
     finally:
         routes.note(f"{name}-finally", True)
+
+
+@routes.at("receive-beside")
+async def receive_in_a_task_beside(scope: Scope, receive: Receive, send: Send) -> None:
+    name = option(scope, "name")
+    await receive()
+
+    async def wait_for_the_disconnect() -> None:
+        message = await receive()
+        routes.note(f"{name}-told", message["type"])
+
+    async with asyncio.TaskGroup() as group:
+        group.create_task(wait_for_the_disconnect())
+        routes.note(f"{name}-waits", True)
+        await routes.wait_bell(name)
+    routes.note(name, {"handler": "rang", "second": (await receive())["type"]})
+
+
+@routes.at("cancel-beside")
+async def cancel_a_task_that_receives(scope: Scope, receive: Receive, send: Send) -> None:
+    name = option(scope, "name")
+    await receive()
+    came: list[str] = []
+
+    async def wait_for_the_disconnect() -> None:
+        try:
+            came.append((await receive())["type"])
+        except asyncio.CancelledError:
+            came.append("cancelled")
+            raise
+
+    task = asyncio.create_task(wait_for_the_disconnect())
+    await asyncio.sleep(0)
+    routes.note(f"{name}-waits", True)
+    await routes.wait_bell(name)
+    task.cancel()
+    await asyncio.wait([task])
+    assert task.cancelled() is (came == ["cancelled"])
+    routes.note(name, came)
 
 
 @routes.at("send-until-gone")
@@ -630,6 +676,12 @@ async def only_start(scope: Scope, receive: Receive, send: Send) -> None:
     await start(send, (b"content-length", b"5"))
 
 
+@routes.at("no-end")
+async def never_end(scope: Scope, receive: Receive, send: Send) -> None:
+    await start(send)
+    await more(send, b"a part")
+
+
 @routes.at("head-first")
 async def send_the_head_first(scope: Scope, receive: Receive, send: Send) -> None:
     """An empty piece of body is enough for it to leave; the client ends the wait."""
@@ -646,6 +698,15 @@ async def send_for_ever(scope: Scope, receive: Receive, send: Send) -> None:
     routes.note("endless-send", True)
     while True:
         await more(send, b"x" * int(option(scope, "size", "1")))
+
+
+@routes.at("sends-at-once")
+async def send_from_a_task_each(scope: Scope, receive: Receive, send: Send) -> None:
+    """A task for each piece: each begins before the one before it has ended."""
+    await start(send)
+    tasks = [asyncio.ensure_future(more(send, b"%04d" % number)) for number in range(1000)]
+    await asyncio.gather(*tasks)
+    await end(send)
 
 
 @routes.at("endless-receive")

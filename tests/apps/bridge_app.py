@@ -19,6 +19,8 @@ from typing import Any
 
 from kit import Receive, Routes, Scope, Send, answer, answer_json, end, more, option, read_body, start
 
+from bridgehead import private_names
+
 routes = Routes()
 variable: contextvars.ContextVar[str] = contextvars.ContextVar("variable", default="not set")
 mixed: Counter[str] = Counter()
@@ -50,6 +52,9 @@ def _break_asyncio() -> None:
         delattr(asyncio.tasks, name)
     if name := os.environ.get("CHANGED"):
         setattr(asyncio.tasks, name, lambda *_: None)
+    for key in os.environ.get("RENAMED", "").split():
+        # asyncio itself needs them by their names, so it is our table that has others.
+        private_names.TABLE[key] = (private_names.TABLE[key][0], "_gone")
 
 
 # --- what is left behind
@@ -109,6 +114,14 @@ async def show_objects(scope: Scope, receive: Receive, send: Send) -> None:
     )
 
 
+@routes.at("references")
+async def count_references(scope: Scope, receive: Receive, send: Send) -> None:
+    """How many there are in all, which only a debug build of CPython knows; but for our list of targets."""
+    routes.seen.clear()
+    gc.collect()
+    await answer(send, str(sys.gettotalrefcount()).encode())
+
+
 @routes.at("suspended")
 async def suspend(scope: Scope, receive: Receive, send: Send) -> None:
     """Nothing but the bridge refers to this task while it waits."""
@@ -151,6 +164,32 @@ async def cancel_timers(scope: Scope, receive: Receive, send: Send) -> None:
 async def sleep_a_little(scope: Scope, receive: Receive, send: Send) -> None:
     await asyncio.sleep(0.001)
     await answer(send, b"slept")
+
+
+@routes.at("read-byte-by-byte")
+async def read_byte_by_byte(scope: Scope, receive: Receive, send: Send) -> None:
+    """A reader that takes one byte a call; nothing else happens on the loop meanwhile."""
+    loop, calls = asyncio.get_running_loop(), 0
+    emptied: asyncio.Future[None] = loop.create_future()
+    reading, writing = os.pipe()
+    os.write(writing, b"x" * int(option(scope, "count")))
+    os.close(writing)
+
+    def read() -> None:
+        nonlocal calls
+        if os.read(reading, 1):
+            calls += 1
+        else:
+            emptied.set_result(None)
+            loop.remove_reader(reading)
+
+    loop.add_reader(reading, read)
+    try:
+        await emptied
+    finally:
+        loop.remove_reader(reading)
+        os.close(reading)
+    await answer_json(send, calls)
 
 
 @routes.at("finalizers")

@@ -62,12 +62,12 @@ async def count_messages(_scope: Scope, receive: Receive, send: Send) -> None:
 
 @routes.at("stream")
 async def stream(scope: Scope, _receive: Receive, send: Send) -> None:
-    """As many bytes as `n` says; leaves a note when it has ended, in whatever way."""
-    size, name = int(option(scope, "n")), option(scope, "name")
+    """As many bytes as `n` says, so many at a time; leaves a note when it has ended, in whatever way."""
+    size, name, piece = int(option(scope, "n")), option(scope, "name"), int(option(scope, "piece") or 65_536)
     try:
         await start(send)
-        for _ in range(size // 65_536):
-            await more(send, b"s" * 65_536)
+        for _ in range(size // piece):
+            await more(send, b"s" * piece)
         await end(send)
     finally:
         if name:

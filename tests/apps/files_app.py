@@ -127,3 +127,25 @@ async def answer_404_for_what_is_missing(scope: Scope, receive: Receive, send: S
 async def send_a_path(scope: Scope, receive: Receive, send: Send) -> None:
     await start(send)
     await send({"type": "http.response.pathsend", "path": file_named(scope)})
+
+
+@routes.at("in-parts")
+async def send_a_file_in_parts(scope: Scope, receive: Receive, send: Send) -> None:
+    """`?PATH&STATUS&LENGTH`, four bytes at a time, by object and by descriptor, to the end."""
+    path, _, wanted = file_named(scope).partition("&")
+    status, _, length = wanted.partition("&")
+    with open(path, "rb") as file, open(path, "rb") as descriptor:
+        number, size = descriptor.fileno(), os.fstat(descriptor.fileno()).st_size
+        declared = [(b"content-length", length.encode())] if length else []
+        await start(send, *declared, status=int(status))
+        sent = 0
+        while sent < 20 and (file.tell(), os.lseek(number, 0, os.SEEK_CUR)) != (size, size):
+            sent += 1
+            try:
+                await send(file_message(file, count=4, more_body=True))
+                await send(file_message(number, count=4, more_body=True))
+            except OSError as error:
+                routes.note("in-parts", type(error).__name__)
+                return
+        routes.note("in-parts", sent)
+        await end(send)

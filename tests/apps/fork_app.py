@@ -59,6 +59,12 @@ async def fork_a_child_that_works_and_exits(scope: Scope, receive: Receive, send
     await answer_json(send, [said.decode(), os.waitstatus_to_exitcode(status)])
 
 
+@routes.at("fork-by-subprocess")
+async def run_a_program(scope: Scope, receive: Receive, send: Send) -> None:
+    process = await asyncio.create_subprocess_exec("true")
+    await answer_json(send, await process.wait())
+
+
 @routes.at("wait")
 async def wait_for_a_child(scope: Scope, receive: Receive, send: Send) -> None:
     child = int(option(scope, "pid"))

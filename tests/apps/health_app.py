@@ -13,9 +13,15 @@ import hashlib
 import math
 import os
 import re
+import sys
 import threading
 import time
+import zlib
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from types import SimpleNamespace
+from typing import Any
 
 from kit import Receive, Routes, Scope, Send, answer, answer_json, option
 
@@ -69,6 +75,19 @@ def hash_much(seconds: float) -> None:
     hashlib.pbkdf2_hmac("sha256", b"secret", b"salt", int(seconds * 2e6))
 
 
+def hash_piece_by_piece(seconds: float) -> None:
+    """Calls of C's that let go of Python's lock, and are over before long, as of a file that is read."""
+    piece, until = bytes(1 << 20), time.monotonic() + seconds
+    while time.monotonic() < until:
+        hashlib.sha256(piece).digest()
+
+
+def compress_piece_by_piece(seconds: float) -> None:
+    piece, until = os.urandom(1 << 17), time.monotonic() + seconds
+    while time.monotonic() < until:
+        zlib.compress(piece)
+
+
 def read_from_a_pipe(seconds: float) -> None:
     reads, writes = os.pipe()
     threading.Timer(seconds, os.write, (writes, b"x")).start()
@@ -107,6 +126,8 @@ HOLDS = {
     "sum": add_up_in_c,
     "match": match_in_c,
     "hash": hash_much,
+    "pieces": hash_piece_by_piece,
+    "compress": compress_piece_by_piece,
     "read": read_from_a_pipe,
     "wait": wait_for_a_lock,
     "thread": wait_for_another_thread,
@@ -124,6 +145,51 @@ async def hold(scope: Scope, receive: Receive, send: Send) -> None:
     await answer(send, b"held")
 
 
+@app.at("hold-in-a-task")
+async def hold_in_a_task(scope: Scope, receive: Receive, send: Send) -> None:
+    """As middleware has it that runs what is behind it in a task of its own."""
+
+    async def goes_on() -> None:
+        await hold_for_another(scope, receive, send)
+
+    await asyncio.create_task(goes_on())
+
+
+async def hold_for_another(scope: Scope, receive: Receive, send: Send) -> None:
+    time.sleep(float(option(scope, "seconds")))
+    await answer(send, b"held")
+
+
+@app.at("hold-in-children")
+async def hold_in_children(scope: Scope, receive: Receive, send: Send) -> None:
+    """As a handler has it that starts tasks for parts of its work: `?how=group` or `gather`."""
+    seconds = float(option(scope, "seconds"))
+    if option(scope, "how") == "group":
+        async with asyncio.TaskGroup() as group:
+            group.create_task(hold_in_a_group(seconds))
+    else:
+        await asyncio.gather(hold_as_one_of_several(seconds), asyncio.sleep(0))
+    await answer(send, b"held")
+
+
+async def hold_in_a_group(seconds: float) -> None:
+    time.sleep(seconds)
+
+
+async def hold_as_one_of_several(seconds: float) -> None:
+    await asyncio.sleep(0)
+    time.sleep(seconds)
+
+
+@app.at("raise")
+async def raise_to_a_power(scope: Scope, receive: Receive, send: Send) -> None:
+    """Hold the loop with the lock, and call nothing afterwards: the lock is offered to nobody."""
+    scope["endpoint"] = raise_to_a_power
+    number = int(option(scope, "by"))
+    await answer(send)
+    _ = 7**number
+
+
 async def sleep_and_hold(seconds: float) -> None:
     await asyncio.sleep(1.0)
     hold_alone(seconds)
@@ -138,6 +204,19 @@ async def hold_later(scope: Scope, receive: Receive, send: Send) -> None:
     """Hold the loop for `?seconds=` when no request runs any more."""
     await asyncio.sleep(0)
     kept.append(asyncio.create_task(sleep_and_hold(float(option(scope, "seconds")))))
+    await answer(send)
+
+
+@app.at("call-soon")
+async def call_back_soon(scope: Scope, receive: Receive, send: Send) -> None:
+    """Hold the loop for `?seconds=` by a callback that is no Python code, of one kind or another."""
+    seconds, lock = float(option(scope, "seconds")), threading.Lock()
+    lock.acquire()
+    kinds: dict[str, Callable[[], object]] = {
+        "sleep": partial(time.sleep, seconds),
+        "lock": partial(lock.acquire, timeout=seconds),
+    }
+    asyncio.get_running_loop().call_soon(kinds[option(scope, "kind")])
     await answer(send)
 
 
@@ -162,6 +241,7 @@ async def show(scope: Scope, receive: Receive, send: Send) -> None:
 
 @app.at("until-queued")
 async def show_those_who_wait(scope: Scope, receive: Receive, send: Send) -> None:
+    print("has the permit", file=sys.stderr, flush=True)
     while (shown := snapshot()).queued < int(option(scope, "count")):
         await asyncio.sleep(0.001)
     await answer_json(send, dataclasses.asdict(shown))
@@ -171,6 +251,31 @@ async def show_those_who_wait(scope: Scope, receive: Receive, send: Send) -> Non
 async def work_in_a_thread(scope: Scope, receive: Receive, send: Send) -> None:
     await asyncio.to_thread(int)
     await answer(send, b"worked")
+
+
+class OfItsOwnKind(ThreadPoolExecutor):
+    """Has none of what is looked at, and does it at once."""
+
+    def __init__(self) -> None:
+        pass
+
+    def submit(self, work: Any, /, *arguments: Any, **keywords: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        done.set_result(work(*arguments, **keywords))
+        return done
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        pass
+
+
+@app.at("replace-threads")
+async def replace_threads(scope: Scope, receive: Receive, send: Send) -> None:
+    """By `?most=` threads; 0: by an executor of another kind."""
+    most = int(option(scope, "most"))
+    executor = ThreadPoolExecutor(most) if most else OfItsOwnKind()
+    asyncio.get_running_loop().set_default_executor(executor)
+    await asyncio.to_thread(int)
+    await answer(send)
 
 
 @app.at("park")

@@ -484,12 +484,22 @@ async def count_what_is_done_between_turns(scope: Scope, receive: Receive, send:
         if not ends:
             loop.call_soon(turn)
 
-    await answer(send, b"answered")
+    of = option(scope, "of")
+    if of == "pieces":
+        await start(send)
+    else:
+        await answer(send, b"answered")
     loop.call_soon(turn)
     for _ in range(2000):
-        # After the answer each of these has its message at once.
-        await (receive() if option(scope, "of") == "messages" else Done(loop))
+        if of == "pieces":
+            # The reader takes them meanwhile, so that some wait and go on at once.
+            await more(send, b"x")
+        else:
+            # After the answer each of these has its message at once.
+            await (receive() if of == "messages" else Done(loop))
         counts[-1] += 1
+    if of == "pieces":
+        await end(send)
     ends = True
     routes.note(f"{option(scope, 'name')}-share", max(counts))
 

@@ -7,15 +7,19 @@ Run it: `serve left_app:app`.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import ctypes
 import os
 import time
+from collections.abc import AsyncIterator, Callable, Coroutine
+from functools import partial
 from typing import Any
 
 from kit import Receive, Routes, Scope, Send, answer, option
 
 app = Routes()
 left: list[asyncio.Task[Any]] = []
+opened: list[AsyncIterator[None]] = []
 
 
 def say(line: str) -> None:
@@ -52,6 +56,30 @@ async def fail() -> None:
         raise RuntimeError("failed at the end")
 
 
+async def leave_the_process() -> None:
+    """As a worker's loop may end that is told so."""
+    try:
+        await asyncio.sleep(60)
+    except asyncio.CancelledError:
+        raise SystemExit(3) from None
+
+
+async def interrupt() -> None:
+    try:
+        await asyncio.sleep(60)
+    finally:
+        raise KeyboardInterrupt
+
+
+async def clean_up_in_turns() -> None:
+    try:
+        await asyncio.sleep(60)
+    finally:
+        for _ in range(10):
+            await asyncio.sleep(0)
+        say("cleaned up")
+
+
 async def block() -> None:
     try:
         await asyncio.sleep(60)
@@ -80,22 +108,68 @@ async def breed() -> None:
     try:
         await asyncio.sleep(60)
     finally:
-        left.append(asyncio.create_task(breed(), name="another"))
+        # One that is cancelled before it has begun breeds nothing.
+        while True:
+            left.append(asyncio.create_task(breed(), name="another"))
+            await asyncio.sleep(0)
+            if not left[-1].done():
+                break
+
+
+async def hang_at_the_end() -> AsyncIterator[None]:
+    try:
+        yield
+    finally:
+        await asyncio.sleep(600)
+
+
+async def refuse_at_the_end() -> AsyncIterator[None]:
+    try:
+        yield
+    finally:
+        await refuse()
+
+
+async def begin_at_the_end() -> AsyncIterator[None]:
+    try:
+        yield
+    finally:
+        left.append(asyncio.create_task(flush()))
+        await asyncio.sleep(0)
+
+
+async def leave_at_the_end() -> AsyncIterator[None]:
+    try:
+        yield
+    finally:
+        raise SystemExit(4)
+
+
+async def open_generator(generator: Callable[[], AsyncIterator[None]]) -> None:
+    opened.append(generator())
+    await anext(opened[-1])
 
 
 def sleep_in_python(seconds: float) -> None:
     time.sleep(seconds)
 
 
-KINDS = {
+KINDS: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
     "refuse": refuse,
     "clean_up": clean_up_in_a_task,
     "flush": flush,
     "fail": fail,
+    "leave_the_process": leave_the_process,
+    "interrupt": interrupt,
+    "clean_up_in_turns": clean_up_in_turns,
     "block": block,
     "take_three_seconds": take_three_seconds,
     "keep_the_lock": keep_the_lock,
     "breed": breed,
+    "hang_at_the_end": partial(open_generator, hang_at_the_end),
+    "refuse_at_the_end": partial(open_generator, refuse_at_the_end),
+    "begin_at_the_end": partial(open_generator, begin_at_the_end),
+    "leave_at_the_end": partial(open_generator, leave_at_the_end),
 }
 
 
@@ -105,6 +179,12 @@ async def leave(scope: Scope, receive: Receive, send: Send) -> None:
     for number in range(int(option(scope, "count", "1"))):
         left.append(asyncio.create_task(KINDS[kind](), name=f"{kind} {number}"))
     await asyncio.sleep(0)
+    await answer(send)
+
+
+@app.at("linger")
+async def leave_what_holds_the_interpreter(scope: Scope, receive: Receive, send: Send) -> None:
+    atexit.register(time.sleep, 600)
     await answer(send)
 
 

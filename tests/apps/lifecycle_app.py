@@ -7,6 +7,7 @@ Run one of them: `serve lifecycle_app:app`.
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import time
@@ -37,6 +38,15 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
         await talking_lifespan(receive, send)
     else:
         await routes(scope, receive, send)
+
+
+@routes.at("talk")
+async def talk(scope: Scope, receive: Receive, send: Send) -> None:
+    """A WebSocket that repeats what it is told."""
+    await receive()
+    await send({"type": "websocket.accept"})
+    while (message := await receive())["type"] == "websocket.receive":
+        await send({**message, "type": "websocket.send"})
 
 
 @routes.at("sleep")
@@ -321,6 +331,24 @@ def install_what_exits() -> None:
         signal.signal(number, leave)
 
 
+class LeavesWhenTold(logging.Filter):
+    """Of a log, and ends the process by a line of our own about a request."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if "without starting" in record.getMessage():
+            say("leaves by a filter")
+            raise SystemExit(5)
+        return True
+
+
+@routes.at("no-answer")
+async def give_no_answer(scope: Scope, receive: Receive, send: Send) -> None:
+    if option(scope, "after") == "body":
+        say("reads")
+        while (await receive()).get("more_body"):
+            pass
+
+
 def with_lifespan(at_startup: Any) -> App:
     async def application(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -356,6 +384,7 @@ def factory_with_handlers() -> App:
 lifespan_handlers = with_lifespan(lambda: install("lifespan"))
 loop_handlers = with_lifespan(install_on_loop)
 exiting_handlers = with_lifespan(install_what_exits)
+exiting_filter = with_lifespan(lambda: logging.getLogger("bridgehead.error").addFilter(LeavesWhenTold()))
 user_handlers = with_lifespan(install_user_handlers)
 loop_user_handler = with_lifespan(install_user_handler_on_loop)
 
@@ -365,6 +394,15 @@ async def have_a_loop_handler_for_a_moment(scope: Scope, receive: Receive, send:
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGWINCH, say, "loop got SIGWINCH")
     await answer_json(send, {"removed": loop.remove_signal_handler(signal.SIGWINCH)})
+
+
+@routes.at("debug-once-late")
+async def switch_debug_mode_on_once_late(scope: Scope, receive: Receive, send: Send) -> None:
+    """In the step that the server's own deadline leads to."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    asyncio.get_running_loop().set_debug(True)
+    say("debugs")
 
 
 @routes.at("stop-the-loop")

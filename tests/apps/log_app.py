@@ -1,6 +1,7 @@
 """An application that sets its logging up as people do; `LOGGING` names the way.
 
-The way is applied while the application is imported.
+The way is applied while the application is imported; `LOGGING_AT_STARTUP` names one for its startup, and a
+request for `/apply/way` applies that one while clients are served.
 
 Not a configuration for the server: everything here is what an application does by itself.
 Invariant: what a sink of this file got begins with `sink` and the logger's name.
@@ -98,6 +99,14 @@ def ours() -> None:
     logging.getLogger("bridgehead").addHandler(Sink())
 
 
+def named() -> None:
+    """Formatters that show the names of requests."""
+    for name in ("uvicorn", "uvicorn.access"):
+        shown = logging.Formatter("sink %(name)s %(message)s id=%(request_id)s trace=%(traceparent)s")
+        logging.getLogger(name).handlers[0].setFormatter(shown)
+    logging.getLogger("uvicorn.error").info("the application's own")
+
+
 def filtered() -> None:
     logging.getLogger("uvicorn.access").addFilter(NoHealth())
 
@@ -123,15 +132,46 @@ def basic() -> None:
     logging.basicConfig(level=logging.DEBUG, handlers=[Sink()], force=True)
 
 
+def rising() -> None:
+    """Access records rise to a logger without handlers; the server's own do not."""
+    above, error, access = (logging.getLogger(name) for name in NAMES)
+    error.handlers, above.handlers, access.handlers = above.handlers, [], []
+    error.propagate, access.propagate = False, True
+
+
+def above() -> None:
+    logging.getLogger("uvicorn").addHandler(Sink())
+
+
+def away() -> None:
+    """Sinks taken away again."""
+    for name in NAMES:
+        logger = logging.getLogger(name)
+        for handler in [each for each in logger.handlers if isinstance(each, Sink)]:
+            logger.removeHandler(handler)
+
+
+def louder() -> None:
+    logging.getLogger("uvicorn.access").setLevel(logging.INFO)
+
+
 if way := os.environ.get("LOGGING"):
     globals()[way]()
 
 
 async def app(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "lifespan" and (way := os.environ.get("LOGGING_AT_STARTUP")):
+        await receive()
+        globals()[way]()
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await send({"type": "lifespan.shutdown.complete"})
     if scope["type"] != "http":
         return
     while (await receive()).get("more_body"):
         pass
+    if scope["path"].startswith("/apply/"):
+        globals()[scope["path"].removeprefix("/apply/")]()
     match scope["path"]:
         case "/fail":
             raise RuntimeError("theirs")

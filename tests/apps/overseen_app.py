@@ -63,6 +63,18 @@ async def hold_the_loop_until_a_file_is_there(scope: Scope, receive: Receive, se
     await answer(send, b"too late")
 
 
+@routes.at("read-later")
+async def read_all_after_the_bell(scope: Scope, receive: Receive, send: Send) -> None:
+    name, count, more_body = option(scope, "name"), 0, True
+    routes.note(f"{name}-began", True)
+    await routes.wait_bell(name)
+    while more_body:
+        message = await receive()
+        assert message["type"] == "http.request"
+        count, more_body = count + len(message["body"]), message["more_body"]
+    await answer(send, str(count).encode())
+
+
 @routes.at("work-on")
 async def answer_and_work_until_the_bell(scope: Scope, receive: Receive, send: Send) -> None:
     await answer(send, b"answered")

@@ -56,6 +56,29 @@ async def current(scope: Scope, receive: Receive, send: Send) -> None:
     await answer(send, f"{trace.get_current_span().get_span_context().span_id:016x}".encode())
 
 
+@app.at("named")
+async def named(scope: Scope, receive: Receive, send: Send) -> None:
+    """What the request's head says of its trace."""
+    names = {b"traceparent", b"tracestate"}
+    await answer_json(
+        send, [f"{name.decode()}: {value.decode()}" for name, value in scope["headers"] if name in names]
+    )
+
+
 @app.at("fail")
 async def fail(scope: Scope, receive: Receive, send: Send) -> None:
     await answer(send, status=int(option(scope, "status", "503")))
+
+
+@app.at("chat")
+async def chat(scope: Scope, receive: Receive, send: Send) -> None:
+    """A WebSocket by a route, which `?answer=` accepts, or refuses in one of the two ways."""
+    scope["route"] = SimpleNamespace(path="/chat/{room}")
+    await receive()
+    if option(scope, "answer") == "accept":
+        await send({"type": "websocket.accept"})
+    elif option(scope, "answer") == "deny":
+        await send({"type": "websocket.http.response.start", "status": 401, "headers": []})
+        await send({"type": "websocket.http.response.body", "body": b"no"})
+        return
+    await send({"type": "websocket.close"})

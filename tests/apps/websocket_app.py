@@ -208,6 +208,13 @@ async def receive_twice_at_once(scope: Scope, receive: Receive, send: Send) -> N
     http.note("two", sorted(await asyncio.gather(all_of_it(), all_of_it())))
 
 
+@websockets.at("sends-at-once")
+async def send_from_a_task_each(scope: Scope, receive: Receive, send: Send) -> None:
+    """A task for each message: each begins before the one before it has ended."""
+    await accept(receive, send)
+    await asyncio.gather(*[asyncio.ensure_future(send(text(str(number)))) for number in range(500)])
+
+
 @websockets.at("ready")
 async def count_suspensions(scope: Scope, receive: Receive, send: Send) -> None:
     """How often it has to wait while twenty messages are there; turns that others are given do not count."""

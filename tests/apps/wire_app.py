@@ -83,6 +83,20 @@ async def answer_when_rung(scope: Scope, receive: Receive, send: Send) -> None:
     await answer(send, b"late")
 
 
+@routes.at("hinted")
+async def hint_and_answer_when_rung(scope: Scope, receive: Receive, send: Send) -> None:
+    """Tells what is offered, and sends hints whether it is or not; an error of that is the answer."""
+    routes.note(option(scope, "name") + "-offered", "http.response.early_hint" in scope["extensions"])
+    links = [b"</a.css>; rel=preload; as=style", b"</b.js>; rel=preload; as=script"]
+    try:
+        await send({"type": "http.response.early_hint", "links": links})
+    except Exception as error:
+        await answer(send, f"{type(error).__name__}: {error}".encode())
+        return
+    await routes.wait_bell(option(scope, "name"))
+    await answer(send, b"hinted")
+
+
 @routes.at("later")
 async def answer_after_seconds(scope: Scope, receive: Receive, send: Send) -> None:
     await read_body(receive)

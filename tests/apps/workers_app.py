@@ -10,15 +10,28 @@ import ctypes
 import fcntl
 import os
 import signal
-import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
 SEATS = os.environ.get("SEATS")
 TAKEN: list[IO[str]] = []
 
-print(f"app: imported by {os.getpid()}", file=sys.stderr, flush=True)
+
+def say(line: str) -> None:
+    # One write: lines of several processes must not mix.
+    os.write(2, f"app: {line}\n".encode())
+
+
+ENDS: dict[str, Callable[[], object]] = {
+    "/exit": lambda: os._exit(3),
+    "/exit-well": lambda: os._exit(0),
+    "/abort": os.abort,
+    "/fault": lambda: os.kill(os.getpid(), signal.SIGSEGV),
+}
+
+say(f"imported by {os.getpid()}")
 
 
 def sits_down(folder: str) -> bool:
@@ -42,8 +55,10 @@ async def lifespan(receive: Any, send: Any) -> None:
         await send({"type": "lifespan.startup.failed", "message": "not today"})
         return
     await send({"type": "lifespan.startup.complete"})
+    if os.environ.get("SHORT_LIVED"):
+        asyncio.get_running_loop().call_later(0.1, os._exit, 9)
     await receive()
-    print(f"app: shutdown of {os.getpid()}", file=sys.stderr, flush=True)
+    say(f"shutdown of {os.getpid()}")
     await send({"type": "lifespan.shutdown.complete"})
 
 
@@ -52,26 +67,37 @@ async def app(scope: Any, receive: Any, send: Any) -> None:
         await lifespan(receive, send)
         return
     path = scope["path"]
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.accept"})
+        await send({"type": "websocket.send", "text": str(os.getpid())})
+        ended = await receive()
+        say(f"{os.getpid()} was left by {ended['code']}")
+        return
     if path == "/die":
         os.kill(os.getpid(), signal.SIGKILL)
-    if path == "/exit":
-        os._exit(3)
+    if path in ENDS:
+        ENDS[path]()
     if path == "/block":
-        print(f"app: {os.getpid()} is blocked", file=sys.stderr, flush=True)
+        say(f"{os.getpid()} is blocked")
         while not os.path.exists(os.environ["RELEASE"]):
             time.sleep(0.01)
     if path == "/keep-the-lock":
-        print(f"app: {os.getpid()} keeps the lock", file=sys.stderr, flush=True)
+        say(f"{os.getpid()} keeps the lock")
         # Python's; until somebody has opened the pipe to write.
         ctypes.PyDLL(None).open(os.environb[b"PIPE"], os.O_RDONLY)
     if path == "/burn":
-        print(f"app: {os.getpid()} burns", file=sys.stderr, flush=True)
+        say(f"{os.getpid()} burns")
         while not os.path.exists(os.environ["RELEASE"]):
             sum(range(100_000))
             await asyncio.sleep(0)
+    if path == "/wait":
+        say(f"{os.getpid()} waits")
+        while not os.path.exists(os.environ["RELEASE"]):
+            await asyncio.sleep(0.01)
     await send({"type": "http.response.start", "status": 200, "headers": []})
     while path == "/stream":
-        print("app: streams", file=sys.stderr, flush=True)
+        say(f"streams by {os.getpid()}")
         await send({"type": "http.response.body", "body": b"more", "more_body": True})
         await receive()
         await receive()

@@ -95,6 +95,47 @@ def test_a_handler_ends_with_its_client_where_that_is_asked_for(ending: Server, 
     assert ending.note(waits) == "CancelledError"
 
 
+POST = "POST /wait/sleep?name={} HTTP/1.1\r\nHost: test\r\n"
+UNFINISHED = {
+    "no-byte": POST + "Content-Length: 5\r\n\r\n",
+    "a-part": POST + "Content-Length: 500\r\n\r\nhello",
+    "a-chunk": POST + "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+    "on-hold": POST + "Content-Length: 5\r\nExpect: 100-continue\r\n\r\n",
+    "much": POST + "Content-Length: 1000000\r\n\r\n" + "x" * 100_000,
+}
+
+
+@pytest.mark.parametrize("sent", UNFINISHED)
+def test_a_client_that_leaves_in_the_middle_of_its_body_is_missed_though_nobody_reads(
+    ending: Server, sent: str
+) -> None:
+    name = f"{sent}-reset"
+    with ending.connect() as client:
+        client.send(UNFINISHED[sent].format(name).encode())
+        assert ending.note(f"{name}-began") is True
+        client.reset()
+        assert ending.note(name) == "CancelledError"
+
+
+@pytest.mark.parametrize("sent", [sent for sent in UNFINISHED if sent != "much"])
+def test_a_body_that_its_client_will_not_end_ends_the_handler_too(ending: Server, sent: str) -> None:
+    name = f"{sent}-closed"
+    with ending.connect() as client:
+        client.send(UNFINISHED[sent].format(name).encode())
+        assert ending.note(f"{name}-began") is True
+    assert ending.note(name) == "CancelledError"
+
+
+def test_a_client_that_sent_all_of_its_body_may_close_its_half_before_it_is_read(loop: str) -> None:
+    body = b"x" * 300_000
+    with Server("overseen_app:app", "--loop", loop) as server, server.connect() as client:
+        client.send(request("/read-later?name=later", method="POST", body=body))
+        client.half_close()
+        assert server.note("later-began") is True
+        server.ring("later")
+        assert client.read_response().body == b"300000"
+
+
 def test_what_is_done_after_an_answer_does_not_end_with_the_client(ending: Server) -> None:
     with ending.connect() as client:
         assert client.ask("/work-on?name=kept").body == b"answered"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +74,14 @@ def test_trailers_are_offered_to_clients_that_take_them(server: Server) -> None:
         assert "http.response.trailers" not in old
 
 
+def test_trailers_are_not_offered_to_head_whose_answer_has_no_place_for_them(server: Server) -> None:
+    with server.connect() as client:
+        for method, is_offered in (("HEAD", False), ("GET", True)):
+            name = f"offered-{method}"
+            client.ask(f"/offered?name={name}", method=method, headers=TAKES_TRAILERS)
+            assert ("http.response.trailers" in server.note(name)) == is_offered
+
+
 def test_paths_are_offered_when_they_are_asked_for(server: Server) -> None:
     assert server.ask("/scope").json()["extensions"]["http.response.pathsend"] == {}
     with Server("asgi_app:app", allow=["Traceback"]) as plain:
@@ -106,6 +114,21 @@ def test_a_declared_length_stands(server: Server, file: Path) -> None:
     size = str(file.stat().st_size)
     response, _ = send_messages(server, {**START, "headers": [("content-length", size)]}, path_send(file))
     assert response.body == file.read_bytes()
+
+
+@pytest.mark.parametrize("send", [path_send, zero_copy])
+@pytest.mark.parametrize(("length", "says"), [(299_999, "2 bytes more"), (10, "more")])
+def test_a_file_that_is_longer_than_its_length_is_cut_there_and_how_much_is_not_guessed(
+    server: Server, file: Path, send: Callable[[Path], object], length: int, says: str
+) -> None:
+    """The pieces in which it is read are ours: what one of them has too much tells nobody anything."""
+    start = {**START, "headers": [("content-length", str(length))]}
+    due = f"the application sent {says} than its content-length declares: the response was cut there"
+    before = server.stderr.count(due)
+    response, report = send_messages(server, start, send(file))
+    assert response.body == file.read_bytes()[:length]
+    assert report["position"] is None, "a piece that is too long is taken as well, and nobody has left"
+    server.wait_line(due, count=before + 1)
 
 
 def test_head_is_answered_with_the_files_length(server: Server, file: Path) -> None:
@@ -216,6 +239,10 @@ def test_a_pipe_is_sent_to_its_end(server: Server) -> None:
         (zero_copy(Path(os.devnull), ', "count": "all"'), "`count`"),
         ('{"type": "http.response.zerocopysend", "file": 1 << 20}', "descriptor 1048576; one that is open"),
         ('{"type": "http.response.zerocopysend", "file": -1}', "descriptor -1; one that is open"),
+        (
+            '{"type": "http.response.zerocopysend", "file": __import__("os").open("/dev/null", 1)}',
+            "cannot be read (Bad file descriptor)",
+        ),
         ('{"type": "http.response.pathsend"}', "without `path`"),
         ('{"type": "http.response.pathsend", "path": b"/"}', "a str"),
     ],
@@ -323,8 +350,11 @@ def test_a_client_that_reads_slowly_gets_its_trailers(server: Server) -> None:
         assert client.read_to_end().endswith(b"\r\n0\r\nx-sum: 6\r\nx-late: 1\r\nx-late: 2\r\n\r\n")
 
 
-def test_more_trailers_than_a_head_may_hold_are_refused_at_their_send(server: Server) -> None:
-    names = [(f"x-{number}", "1") for number in range(30_000)]
+@pytest.mark.parametrize("different", [True, False])
+def test_more_trailers_than_a_head_may_hold_are_refused_at_their_send(
+    server: Server, different: bool
+) -> None:
+    names = [(f"x-{number if different else 1}", "1") for number in range(30_000)]
     many = [
         {**TRAILERS, "headers": names[:15_000], "more_trailers": True},
         {**TRAILERS, "headers": names[15_000:]},
@@ -337,6 +367,12 @@ def test_more_trailers_than_a_head_may_hold_are_refused_at_their_send(server: Se
         )
         assert not client.read_to_any_end().endswith(b"\r\n\r\n")
     assert "than the 24576 that a response can hold" in server.note("many-trailers")["says"]
+
+
+def test_links_of_hints_that_never_end_are_refused_at_their_send(server: Server) -> None:
+    hint = '{"type": "http.response.early_hint", "links": __import__("itertools").repeat(b"<a>")}'
+    _, report = send_messages(server, hint)
+    assert report["says"] == "one header more came than the 24576 that a response can hold"
 
 
 @pytest.mark.parametrize("takes", [(), TAKES_TRAILERS])

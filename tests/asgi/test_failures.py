@@ -133,6 +133,14 @@ def test_an_application_that_only_starts_is_a_500(server: Server) -> None:
     server.wait_line("returned without completing its response")
 
 
+@pytest.mark.parametrize("path", ["/only-start", "/no-end"])
+def test_an_application_that_never_ends_its_answer_to_head_is_logged(loop: str, path: str) -> None:
+    with Server("asgi_app:app", "--loop", loop) as server, server.connect() as client:
+        client.send(request(path, method="HEAD"))
+        assert client.read_until(b"\r\n\r\n").startswith(b"HTTP/1.1 200")
+        server.wait_line("returned without completing its response")
+
+
 def test_failures_of_pipelined_requests_do_not_shift_the_answers(server: Server) -> None:
     with server.connect() as client:
         client.send(request("/hello") + request("/fail?kind=value") + request("/hello"))

@@ -67,6 +67,24 @@ def test_an_endless_send_to_the_fastest_reader_leaves_others_and_timers_running(
         assert count[0] > before, "the endless answer stopped"
 
 
+@pytest.mark.parametrize(("method", "size"), [("GET", 0), ("HEAD", 1)])
+def test_an_endless_send_that_fills_nothing_leaves_others_and_timers_running(
+    server: Server, method: str, size: int
+) -> None:
+    """No channel gets full, which would hold it up as well: only the count of messages does."""
+    client = server.connect()
+    client.send(request(f"/endless-send?size={size}", method=method))
+    assert server.note("endless-send") is True
+    for _ in range(5):
+        assert server.ask("/hello").body == b"hello"
+    assert server.ask("/timer").json() < LATE_SECONDS
+    client.reset()
+
+
+def test_what_many_tasks_send_at_once_leaves_in_the_order_of_their_sends(server: Server) -> None:
+    assert server.ask("/sends-at-once").body == b"".join(b"%04d" % number for number in range(1000))
+
+
 def test_three_endless_sends_leave_others_and_timers_running(server: Server) -> None:
     clients = [server.connect() for _ in range(3)]
     for client in clients:

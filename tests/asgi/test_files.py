@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from harness import UVICORN, Client, Server, request
+from harness.http2 import Http2Client
 
 pytestmark = pytest.mark.skipif(UVICORN, reason="uvicorn has no extensions")
 
@@ -92,6 +93,42 @@ def test_pythons_own_position_is_where_a_file_is_sent_from(server: Server, file:
 
 def test_a_file_may_be_closed_once_send_was_called(server: Server, file: Path) -> None:
     assert server.ask(f"/closed-before?{file}").body == file.read_bytes()
+
+
+with_and_without_a_body = pytest.mark.parametrize(("method", "status", "body"), [
+    ("GET", 200, b"0123012345674567"),
+    ("HEAD", 200, b""),
+    ("GET", 304, b""),
+])  # fmt: skip
+
+
+@with_and_without_a_body
+def test_who_sends_a_file_by_its_position_comes_to_its_end_also_where_no_body_goes_out(
+    server: Server, file: Path, method: str, status: int, body: bytes
+) -> None:
+    with server.connect() as client:
+        response = client.ask(f"/in-parts?{file}&{status}", method=method)
+        assert (response.status, response.body[:16]) == (status, body)
+        assert server.note("in-parts") == 5
+
+
+@with_and_without_a_body
+def test_over_http2_too_a_file_goes_out_only_where_there_is_a_body(
+    server: Server, file: Path, method: str, status: int, body: bytes
+) -> None:
+    with Http2Client(server.port) as client:
+        answer = client.ask(f"/in-parts?{file}&{status}", method=method)
+        assert (answer.status, answer.body[:16]) == (status, body)
+        assert server.note("in-parts") == 5
+        assert client.ask(f"/closed-before?{file}").body == file.read_bytes()
+
+
+def test_who_sends_more_of_a_file_than_was_declared_comes_to_its_end_or_hears_of_the_cut(
+    server: Server, file: Path
+) -> None:
+    with server.connect() as client:
+        assert client.ask(f"/in-parts?{file}&200&2").body == b"01"
+        assert server.note("in-parts") in (5, "ClientDisconnected")
 
 
 # --- what cannot be had

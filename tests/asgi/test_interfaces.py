@@ -57,6 +57,15 @@ def test_a_wsgi_application_that_nobody_called_one_is_refused_with_advice() -> N
         assert "--interface wsgi" in server.stderr
 
 
+@pytest.mark.skipif(UVICORN, reason="uvicorn calls it in vain, for each request")
+@pytest.mark.parametrize("name", ["asgi3", "asgi3_in_a_plain_function"])
+def test_an_asgi_application_that_is_called_wsgi_is_refused_with_advice(name: str) -> None:
+    with Server(f"interface_app:{name}", "--interface", "wsgi", ready=False) as server:
+        assert server.wait_exit() == 3
+        assert f"interface_app:{name} is an ASGI application" in server.stderr
+        assert "leave --interface wsgi out" in server.stderr
+
+
 @pytest.mark.skipif(UVICORN, reason="uvicorn has a copy of its own")
 def test_without_a2wsgi_the_extra_is_named(tmp_path: Path) -> None:
     (tmp_path / "a2wsgi.py").write_text("raise ImportError('not here')\n")

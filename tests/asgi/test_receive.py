@@ -91,6 +91,29 @@ def test_a_client_that_leaves_is_told_to_a_waiting_receive(server: Server, start
     assert server.note(f"{name}-finally") is True
 
 
+@pytest.mark.parametrize("leave", ["reset", "close"])
+def test_a_client_that_leaves_is_told_to_a_task_that_receives_while_its_handler_waits_for_something_else(
+    server: Server, leave: str
+) -> None:
+    name = f"beside-{leave}"
+    client = server.connect()
+    client.send(request(f"/receive-beside?name={name}"))
+    assert server.note(f"{name}-waits") is True
+    getattr(client, leave)()
+    assert server.note(f"{name}-told") == "http.disconnect"
+    # Nothing has come to the handler meanwhile, and the next `receive()` is one that can be cancelled.
+    server.ask(f"/ring/{name}")
+    assert server.note(name) == {"handler": "rang", "second": "http.disconnect"}
+
+
+def test_a_receive_that_is_cancelled_ends_as_cancelled(server: Server) -> None:
+    with server.connect() as client:
+        client.send(request("/cancel-beside?name=cancel-beside"))
+        assert server.note("cancel-beside-waits") is True
+        server.ask("/ring/cancel-beside")
+        assert server.note("cancel-beside") == ["cancelled"]
+
+
 def test_a_client_that_leaves_between_two_pieces_of_its_body_is_told(server: Server) -> None:
     client = server.connect()
     client.send(request("/read-cancelled?name=half", headers=[("Content-Length", "6")]) + b"abc")

@@ -99,6 +99,14 @@ def test_headers_are_any_iterable_of_pairs(server: Server, headers: str) -> None
     assert [pair for pair in response.headers if pair[0].startswith("x-")] == [("x-one", "1"), ("x-two", "2")]
 
 
+@pytest.mark.parametrize("name", [b"a", b"te", b"connection", b"content-length"])
+def test_headers_that_never_end_are_refused_at_their_send(server: Server, name: bytes) -> None:
+    pairs = f'__import__("itertools").repeat(({name!r}, b"1"))'
+    _, report = send_messages(server, f'{{"type": "http.response.start", "status": 200, "headers": {pairs}}}')
+    assert report["kind"] == "bridgehead.MisuseError"
+    assert report["says"] == "one header more came than the 24576 that a response can hold"
+
+
 @pytest.mark.parametrize("more", ["False", "0", "None"])
 def test_more_body_that_is_not_true_ends_the_answer(server: Server, more: str) -> None:
     response, _ = send_messages(

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import errno
 import os
+import statistics
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from harness import Server, request
+
+ANSWERS = 9
+# Of 5 ms each, as the handler counts them: on a machine that is slow to wake threads its sleeps are as long.
+FEW_SLEEPS = 10
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +62,31 @@ def test_each_piece_leaves_though_the_handler_blocks_after_it(server: Server, ga
             client.read_until(b"piece %d" % number)
             os.close(gates.reached(number))
         client.read_until(b"0\r\n\r\n")
+
+
+def test_an_answer_leaves_within_a_few_sleeps_of_a_handler_that_blocks(
+    server: Server, tmp_path: Path
+) -> None:
+    slept = []
+    for number in range(ANSWERS):
+        found = tmp_path / f"answer-{number}"
+        with server.connect() as client:
+            assert client.ask(f"/answer-then-sleep?found={found}").body == b"answered"
+            found.touch()
+        slept.append(server.note(found.name))
+        found.unlink()
+    assert statistics.median(slept) <= FEW_SLEEPS, slept
+
+
+def test_a_piece_leaves_within_a_few_sleeps_of_a_handler_that_blocks(server: Server, tmp_path: Path) -> None:
+    with server.connect() as client:
+        client.send(request(f"/sleep-between?folder={tmp_path}&pieces={ANSWERS}"))
+        for number in range(ANSWERS):
+            client.read_until(b"piece %d." % number)
+            (tmp_path / str(number)).touch()
+        client.read_until(b"0\r\n\r\n")
+    slept = [server.note(tmp_path.name) for _ in range(ANSWERS)]
+    assert statistics.median(slept) <= FEW_SLEEPS, slept
 
 
 def test_the_network_goes_on_while_the_loop_is_blocked(server: Server, gates: Gates) -> None:

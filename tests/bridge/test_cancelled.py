@@ -12,8 +12,7 @@ pytestmark = pytest.mark.skipif(UVICORN, reason="what is counted are objects of 
 
 FEW, MANY = 500, int(os.environ.get("REQUESTS", "10000"))
 DRIVERS, CONNECTIONS = 4, 8
-# Types that are recycled keep up to 64 of a kind; the others what the count itself needs.
-RECYCLED = {"Receive": 70, "Send": 70, "Wakeup": 70, "Step": 70}
+# What the count itself needs of any type.
 SPARE = 8
 
 
@@ -42,7 +41,7 @@ def cancel(loop: str, count: int) -> None:
             assert complaint not in server.stderr, server.stderr
     grown = {name: now - before.get(name, 0) for name, now in after.items() if now > before.get(name, 0)}
     print(f"{count} cancelled; more than before: {grown}; now: {after}")
-    assert {name: more for name, more in grown.items() if more > RECYCLED.get(name, SPARE)} == {}
+    assert {name: more for name, more in grown.items() if more > SPARE} == {}
 
 
 def run(server: Server, seeds: range) -> None:

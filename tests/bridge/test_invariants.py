@@ -155,8 +155,8 @@ def test_i06_a_loop_without_cpythons_queue_is_a_loop_like_any_other(server: Serv
     assert "_ready" not in server.stderr
     sources = [*ROOT.glob("crates/*/src/**/*.rs"), *(ROOT / "python").rglob("*.py")]
     knowing = {path.name for path in sources if re.search(r"[\"'.]_ready\b", path.read_text())}
-    # The selector of a loop that is always asyncio's.
-    assert knowing == {"turner.rs"}
+    # The table, for the selector of a loop that is always asyncio's.
+    assert knowing == {"private_names.py"}
 
 
 def test_i07_no_first_step_and_no_answer_is_scheduled(server: Server) -> None:
@@ -237,6 +237,15 @@ def test_i13_a_request_has_its_share_and_then_the_loop_turns(server: Server, of:
     """That a channel holds more than a share is a constant assertion in `http.rs`."""
     assert server.ask(f"/share?name={of}&of={of}").body == b"answered"
     assert server.note(f"{of}-share") <= SHARE
+
+
+def test_i13_a_request_that_waits_for_its_reader_has_no_second_share_before_the_loop_turns(
+    server: Server,
+) -> None:
+    for _ in range(5):
+        assert server.ask("/share?name=pieces&of=pieces").body == b"x" * 2000
+        # A send that yields is taken, and so is the one after it if it waited instead.
+        assert server.note("pieces-share") <= SHARE + 2
 
 
 def test_i14_python_is_driven_on_the_loops_thread_whoever_fights_for_the_gil(loop: str) -> None:

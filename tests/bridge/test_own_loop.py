@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from harness import UVICORN, Server, request
+from harness import HAS_FUSED, UVICORN, Server, request
 from harness.server import COMPLAINTS
 
 
@@ -22,3 +22,35 @@ def test_debug_mode_tells_of_a_handler_that_blocks(runtime: str) -> None:
     with Server("lifecycle_app:app", *options, env=env, allow=COMPLAINTS) as server:
         assert server.ask("/block?seconds=0.2").status == 200
         assert "Executing" in server.wait_line("took 0.2")
+
+
+@pytest.mark.skipif(UVICORN, reason="the names of loops are ours")
+@pytest.mark.parametrize("tasks", ["", "-rust"])
+@pytest.mark.parametrize(
+    ("name", "first"), [("fused", "the-first-step"), ("fused", "a-callback"), ("asyncio", "a-callback")]
+)
+def test_requests_begin_and_go_on_in_a_turn_that_a_handler_makes_of_the_loop_itself(
+    name: str, first: str, tasks: str
+) -> None:
+    if name == "fused" and not HAS_FUSED:
+        pytest.skip("the fused runtime is Linux's")
+    server = Server("own_loop_app:app", "--loop", name + tasks)
+    with server, server.connect() as reads, server.connect() as turns, server.connect() as steps:
+        reads.send(b"POST /read?name=read HTTP/1.1\r\nHost: test\r\nContent-Length: 4\r\n\r\n")
+        server.wait_line("app: reads")
+        turns.send(request(f"/within?until=read,step&from={first}"))
+        server.wait_line("app: turns the loop")
+        reads.send(b"kept")
+        assert reads.read_response(method="POST").body == b"kept"
+        assert steps.ask("/step?name=step").body == b"stepped"
+        assert turns.read_response().body == b"turned"
+
+
+def test_a_loops_call_soon_that_an_application_has_set_stays_until_it_takes_it_away(loop: str) -> None:
+    server = Server("own_loop_app:app", "--loop", loop, env={"COUNTS": "1"})
+    with server, server.connect() as client:
+        for _ in range(3):
+            assert client.ask("/counted").json() == [True, True, True]
+        client.ask("/uncounted")
+        for _ in range(2):
+            assert client.ask("/counted").json() == [False, False, False]

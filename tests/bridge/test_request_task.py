@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 
 from bridgehead._native import Driver
+from bridgehead.private_names import look_up, task_names
 from bridgehead.request_task import RequestTask
-from bridgehead.task_names import look_up, task_names
 
 Make = Callable[..., Any]
 Scenario = Callable[[Make], Awaitable[object]]
@@ -922,7 +922,7 @@ def test_a_task_that_starts_eagerly_is_the_same_to_its_end() -> None:
 
 @pytest.mark.parametrize("name", ["coroutine", "waiter", "must_cancel", "enter_task"])
 def test_a_name_that_is_gone_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from bridgehead import task_names as names
+    from bridgehead import private_names as names
 
     place, _ = names.TABLE[name]
     monkeypatch.setitem(names.TABLE, name, (place, "_gone"))

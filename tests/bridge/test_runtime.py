@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -30,6 +31,15 @@ def test_the_network_has_a_thread_of_its_own_only_if_that_is_wanted(name: str, r
         assert server.has_thread("bridgehead-net") is (runtime == "threaded")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="epoll is Linux's")
+def test_an_epoll_set_of_the_applications_own_is_not_taken_for_tokios(loop: str) -> None:
+    with Server("stale_app:app", "--loop", loop) as server:
+        assert server.ask("/empty").body == b"empty"
+        for _ in range(3):
+            assert server.ask("/hello").body == b"hello"
+        assert server.has_thread("bridgehead-net") is not loop.startswith("fused")
+
+
 @pytest.mark.parametrize("size", [1, 40_000, 65_536, 200_000])
 def test_a_complete_answer_ends_without_an_error_however_large_its_last_message(
     server: Server, size: int
@@ -53,6 +63,11 @@ def test_a_timer_fires_after_many_were_cancelled(server: Server) -> None:
     assert server.ask("/cancelled-timers").body == b"cancelled"
     # The loop has nothing else to do: only the timer ends its wait.
     assert server.ask("/sleep").body == b"slept"
+
+
+def test_a_reader_that_leaves_something_unread_is_called_again(server: Server) -> None:
+    """Without a new write: what a descriptor has is a level, not an edge."""
+    assert server.ask("/read-byte-by-byte?count=200").json() == 200
 
 
 def test_a_sleeping_loop_is_woken_at_once(server: Server) -> None:
@@ -122,3 +137,11 @@ def test_an_endless_sender_and_receiver_leave_timers_running(server: Server) -> 
         for thread in threads:
             thread.join(10)
         client.reset()
+
+
+def test_debug_mode_may_be_switched_on_where_a_deadline_of_ours_led(loop: str) -> None:
+    """uvloop measures a timer's callback if it is to at its end, and fails if it was not at its beginning."""
+    with Server("lifecycle_app:app", "--loop", loop, "--timeout-request", "0.3") as server:
+        assert server.ask("/debug-once-late").status == 504
+        server.wait_line("app: debugs")
+        assert server.ask("/hello").status == 200

@@ -10,9 +10,10 @@ import weakref
 import pytest
 from harness import Server
 
-from bridgehead._native import Driver
+from bridgehead import task_trial
+from bridgehead._native import Driver, Wait
+from bridgehead.private_names import task_names
 from bridgehead.request_task import RequestTask
-from bridgehead.task_names import task_names
 
 STANDS_BACK = "Requests run as asyncio's own tasks"
 
@@ -41,6 +42,17 @@ def test_a_private_name_that_means_something_else_is_not_relied_on(name: str) ->
         assert server.ask("/task-type").json()["plain"]
         server.stop()
         assert server.stderr.count(STANDS_BACK) == 1
+
+
+def test_the_trial_waits_for_a_future_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert asyncio.run(task_trial.choose("rust")) is not None
+
+    class NeverResolved(Wait):
+        def resolve(self) -> None:
+            """Nobody who waits is called."""
+
+    monkeypatch.setattr(task_trial, "Wait", NeverResolved)
+    assert asyncio.run(task_trial.choose("rust")) is None
 
 
 @pytest.mark.parametrize("late", ["", "yes"])

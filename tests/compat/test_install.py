@@ -56,6 +56,7 @@ import bridgehead.compat.uvicorn as ours
 from uvicorn.main import Server
 assert uvicorn is ours and uvicorn.Server is Server is ours.Server
 assert uvicorn.config.__name__ == "bridgehead.compat.uvicorn.config"
+assert uvicorn.main is ours.main and callable(uvicorn.main)
 try:
     import uvicorn.nothing
 except ModuleNotFoundError as error:
@@ -181,6 +182,83 @@ print("ended")
     assert "application startup" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    "words",
+    [[], ["--workers", "2"], ["--reload"], ["--reload", "--workers", "2"]],
+    ids=["one", "two", "reload", "two of a reload"],
+)
+def test_programs_find_the_line_that_says_where_it_runs(tmp_path: Path, words: list[str]) -> None:
+    (tmp_path / "served.py").write_text(APP)
+    command = [sys.executable, "-m", "bridgehead.compat", "uvicorn", "served:app", "--port", "0", *words]
+    child = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    try:
+        assert child.stderr is not None
+        said = next((line for line in child.stderr if "running on" in line), "")
+        assert "Uvicorn running on http://127.0.0.1:" in said
+    finally:
+        child.terminate()
+        child.communicate(timeout=30)
+
+
+def test_the_line_may_be_a_subclasss(run: Run) -> None:
+    done = run(
+        APP
+        + """
+import uvicorn
+
+
+class Server(uvicorn.Server):
+    def _log_started_message(self, listeners):
+        print("mine", listeners[0].getsockname()[0])
+
+    async def on_tick(self, counter):
+        return True
+
+
+Server(uvicorn.Config(app, port=0)).run()
+"""
+    )
+    assert done.stdout == "mine 127.0.0.1\n", done.stderr
+    assert "running on" not in done.stderr
+
+
+def test_a_socket_that_is_bound_by_a_configuration_is_told_of_as_uvicorns(run: Run) -> None:
+    done = run("""
+import uvicorn
+
+uvicorn.Config("served:app", port=0).bind_socket().close()
+""")
+    assert "Uvicorn running on http://127.0.0.1:" in done.stderr
+
+
+def test_a_server_whose_application_does_not_start_never_says_that_it_runs(run: Run) -> None:
+    done = run("""
+import uvicorn
+
+
+async def app(scope, receive, send):
+    await receive()
+    await send({"type": "lifespan.startup.failed", "message": "no database"})
+
+
+class Server(uvicorn.Server):
+    def __setattr__(self, name, value):
+        if name == "started" and value:
+            print("said to have started")
+        super().__setattr__(name, value)
+
+
+server = Server(uvicorn.Config(app, port=0))
+try:
+    server.run()
+except SystemExit as end:
+    print(end.code, server.started)
+""")
+    assert done.stdout == "3 False\n", done.stderr
+    assert "Application startup failed. Exiting." in done.stderr
+    assert "running on" not in done.stderr
+
+
 def test_a_child_that_runs_uvicorn_as_a_module_is_reached(run: Run, tmp_path: Path) -> None:
     (tmp_path / "served.py").write_text(APP)
     done = run(
@@ -254,11 +332,59 @@ def test_a_command_is_run_with_bridgehead_in_uvicorns_place(tmp_path: Path) -> N
         assert done.stdout == "bridgehead.compat.uvicorn ['--a', 'b']\n", done.stderr
 
 
+@pytest.mark.parametrize("error", ["ValueError('no such colour')", "SyntaxError('in what it imports')"])
+def test_what_a_program_raises_is_its_own_with_its_traceback(tmp_path: Path, error: str) -> None:
+    script = tmp_path / "tell"
+    script.write_text(f"#!{sys.executable}\nraise {error}\n")
+    script.chmod(0o755)
+    command = [sys.executable, "-m", "bridgehead.compat", "tell"]
+    environ = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 1
+    assert "Traceback" in done.stderr
+    assert "is no script of Python's" not in done.stderr
+
+
+def test_a_command_of_another_language_is_refused_with_a_sentence(tmp_path: Path) -> None:
+    script = tmp_path / "shell"
+    script.write_text("#!/bin/sh\necho hello | cat\n")
+    script.chmod(0o755)
+    command = [sys.executable, "-m", "bridgehead.compat", "shell"]
+    environ = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 1
+    assert "is no script of Python's" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_command_of_the_environment_is_found_though_that_is_not_on_path(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "bridgehead.compat", "bridgehead", "--version"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env={"PATH": "/nowhere"}, capture_output=True, text=True, timeout=30
+    )
+    assert done.stdout.startswith("Running bridgehead"), done.stderr
+
+
+def test_a_program_is_run_by_its_path_and_finds_what_lies_beside_it_alone(tmp_path: Path) -> None:
+    for name, said in (("program", "beside it"), ("elsewhere", "where it was called from")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "beside.py").write_text(f"WHERE = {said!r}\n")
+    (tmp_path / "program" / "tell.py").write_text(
+        "import sys, beside, uvicorn\nprint(beside.WHERE, uvicorn.__spec__.name, sys.argv[1:])\n"
+    )
+    command = [sys.executable, "-m", "bridgehead.compat", "../program/tell.py", "--a"]
+    cwd = tmp_path / "elsewhere"
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=30)
+    assert done.stdout == "beside it bridgehead.compat.uvicorn ['--a']\n", done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
         (["no-such-command"], "there is no command 'no-such-command'"),
         (["-m"], "name a module"),
+        (["-m", "no_such_module"], "there is no module 'no_such_module'"),
+        (["-m", "no_such.module"], "there is no module 'no_such.module'"),
         ([], "usage:"),
     ],
 )
@@ -267,3 +393,10 @@ def test_a_command_that_is_not_there_is_told(words: list[str], sentence: str) ->
     done = subprocess.run(command, capture_output=True, text=True, timeout=30)
     assert done.returncode != 0
     assert sentence in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("call", ["run", "Config"])
+def test_an_argument_that_nobody_knows_is_named_with_who_does_not(run: Run, call: str) -> None:
+    done = run(f"import uvicorn\nuvicorn.{call}('main:app', nosuch=1)\n")
+    assert f"TypeError: {call}(): got an unexpected keyword argument 'nosuch'" in done.stderr

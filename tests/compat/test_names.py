@@ -6,7 +6,10 @@ import asyncio
 import importlib
 import inspect
 import logging
+import os
 import pickle
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,10 +25,18 @@ IMPORTED = {
     "": ["Config", "Server", "run", "main", "__version__"],
     "main": ["main", "run", "Server", "Config", "STARTUP_FAILURE", "LOGGING_CONFIG", "LOG_LEVELS"],
     "config": [
-        *("Config", "LOGGING_CONFIG", "LOG_LEVELS", "SSL_PROTOCOL_VERSION", "STARTUP_FAILURE", "INTERFACES"),
+        *(
+            "Config",
+            "LOGGING_CONFIG",
+            "LOG_LEVELS",
+            "SSL_PROTOCOL_VERSION",
+            "STARTUP_FAILURE",
+            "INTERFACES",
+            "logger",
+        ),
         *("HTTPProtocolType", "WSProtocolType", "LifespanType", "LoopSetupType", "InterfaceType"),
     ],
-    "server": ["Server", "ServerState", "HANDLED_SIGNALS"],
+    "server": ["Server", "ServerState", "HANDLED_SIGNALS", "logger"],
     "logging": ["DefaultFormatter", "AccessFormatter", "ColourizedFormatter", "TRACE_LOG_LEVEL"],
     "importer": ["import_from_string", "ImportFromStringError"],
     "lifespan.on": ["LifespanOn"],
@@ -34,6 +45,7 @@ IMPORTED = {
     "supervisors.multiprocess": ["Multiprocess", "Process"],
     "supervisors.basereload": ["BaseReload"],
     "supervisors.statreload": ["StatReload"],
+    "supervisors.watchfilesreload": ["WatchFilesReload"],
     "middleware.proxy_headers": ["ProxyHeadersMiddleware"],
     "middleware.wsgi": ["WSGIMiddleware"],
     "middleware.asgi2": ["ASGI2Middleware"],
@@ -101,6 +113,16 @@ def test_a_protocol_or_a_context_of_pythons_is_refused_with_a_word() -> None:
         Config(app, ws=Mine)
     with pytest.raises(StartError, match="TLS is spoken by rustls"):
         Config(app, ssl_context_factory=lambda _, default: default())
+    config = Config(app, ws="none")
+    assert (config.http_protocol_class.__name__, config.ws_protocol_class) == ("AutoHTTPProtocol", None)
+    config.http_protocol_class = config.http_protocol_class
+    with pytest.raises(StartError, match="HTTP is spoken in Rust"):
+        config.http_protocol_class = Mine
+    with pytest.raises(StartError, match="WebSockets are spoken in Rust"):
+        config.ws_protocol_class = Mine
+    config.ws = "auto"
+    config.ws_protocol_class = None
+    assert config.ws == "none"
     foreign = importlib.import_module(f"{shim.__name__}.protocols.http.h11_impl").H11Protocol
     with pytest.raises(RuntimeError, match="spoken in Rust"):
         foreign()
@@ -141,6 +163,124 @@ def test_a_lifespan_is_driven_without_a_server_and_says_how_it_went(caplog: pyte
         lifespan = asyncio.run(drive())
     assert lifespan.should_exit
     assert lifespan.startup_failed
+
+
+def test_a_lifespans_main_is_the_applications_call() -> None:
+    from bridgehead.compat.uvicorn.lifespan.on import LifespanOn
+
+    heard = []
+
+    async def lasting(_: Any, receive: Any, send: Any) -> None:
+        heard.append((await receive())["type"])
+        await send({"type": "lifespan.startup.complete"})
+        heard.append((await receive())["type"])
+        await send({"type": "lifespan.shutdown.complete"})
+
+    class Mine(LifespanOn):
+        async def main(self) -> None:
+            heard.append("before")
+            await super().main()
+            heard.append("behind")
+
+    async def drive() -> None:
+        lifespan = Mine(Config(lasting, lifespan="on", log_config=None))
+        await lifespan.startup()
+        await lifespan.shutdown()
+
+    asyncio.run(drive())
+    assert heard == ["before", "lifespan.startup", "lifespan.shutdown", "behind"]
+
+
+def test_what_is_loaded_has_the_application_as_its_app_and_is_served_without_what_rust_does() -> None:
+    from bridgehead.compat.uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+
+    config = Config(app, log_config=None)
+    config.load()
+    assert isinstance(config.loaded_app, ProxyHeadersMiddleware)
+    assert config.loaded_app.app is app
+    assert config.served_app is app
+
+    async def around(scope: Any, receive: Any, send: Any) -> None:
+        raise NotImplementedError
+
+    config.loaded_app.app = around
+    assert config.served_app is around
+    config.loaded_app = app
+    assert config.served_app is app
+    plain = Config(app, log_config=None, proxy_headers=False)
+    plain.load()
+    assert plain.loaded_app is app
+
+
+def test_who_watches_the_loaded_application_sees_it_assigned_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Any] = []
+
+    def wrap(config: Config, application: Any) -> None:
+        seen.append(application)
+        vars(config)["wrapped"] = application
+
+    watched = property(lambda config: vars(config)["wrapped"], wrap)
+    monkeypatch.setattr(Config, "loaded_app", watched, raising=False)
+    Config(app, log_config=None).load()
+    assert len(seen) == 1
+
+
+def test_none_means_what_it_means_in_uvicorn() -> None:
+    off = Config(
+        app, log_config=None, server_header=None, date_header=None, access_log=None, proxy_headers=None
+    )
+    assert (off.server_header, off.date_header, off.access_log, off.proxy_headers) == (False,) * 4
+    anywhere = Config(app, log_config=None, host=None, port=None)
+    assert (anywhere.host, anywhere.port) == ("", 0)
+
+
+def test_the_environment_is_heeded_when_a_configuration_is_made_and_its_file_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    for name in ("WEB_CONCURRENCY", "FORWARDED_ALLOW_IPS"):
+        monkeypatch.delitem(os.environ, name, raising=False)
+    assert Config(app, log_config=None).workers == 1
+    assert Config(app, log_config=None).forwarded_allow_ips == "127.0.0.1,::1"
+    file = tmp_path / ".env"
+    file.write_text("WEB_CONCURRENCY=2\nFORWARDED_ALLOW_IPS=10.0.0.1\n")
+    found = Config(app, log_config=None, env_file=file)
+    assert (found.workers, found.forwarded_allow_ips) == (2, "10.0.0.1")
+    given = Config(app, log_config=None, workers=3, forwarded_allow_ips="*")
+    assert (given.workers, given.forwarded_allow_ips) == (3, "*")
+
+
+def test_a_formatter_may_have_its_own_colours_and_phrases() -> None:
+    from bridgehead.compat.uvicorn.logging import AccessFormatter
+
+    class Mine(AccessFormatter):
+        level_name_colors = {logging.INFO: str.lower}  # noqa: RUF012 - as programs replace it
+
+        def get_status_code(self, status_code: int) -> str:
+            return f"<{status_code}>"
+
+    said = ("1.2.3.4:5", "GET", "/", "1.1", 200)
+    record = logging.LogRecord("uvicorn.access", logging.INFO, "", 0, "%s %s %s %s %s", said, None)
+    assert Mine("%(levelprefix)s %(status_code)s", use_colors=True).format(record) == "info:     <200>"
+
+
+def test_a_port_that_is_taken_ends_the_process_where_a_socket_is_bound(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with Config(app, port=0).bind_socket() as taken, pytest.raises(SystemExit) as end:
+        Config(app, port=taken.getsockname()[1]).bind_socket()
+    assert end.value.code == 3
+    assert "in use" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("find", [Config.load, Config.load_app, lambda config: Server(config).run()])
+def test_an_application_that_is_not_there_ends_the_process_where_it_is_loaded(
+    find: Callable[[Config], object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        find(Config("no_such_module:app", port=0))
+    assert (end.value.code, type(end.value.__cause__)) == (3, StartError)
+    assert capsys.readouterr().err.count("no_such_module") == 1
 
 
 class Sub(Server):

@@ -21,8 +21,8 @@ VERSION = ".".join(map(str, sys.version_info[:2]))
 # How many tests of each file were run when this was last looked at.
 COUNTS: dict[str, int] = json.loads((HERE / "counts.json").read_text())[VERSION]
 
-# Synchronous: they turn a loop of their own, with our task in the place of the one written in C.
-REPLACED = [name for name in ("test_tasks", "test_eager_task_factory") if name in COUNTS]
+# Synchronous: they turn a loop of their own, with our task or future in the place of the one written in C.
+REPLACED = [name for name in ("test_tasks", "test_eager_task_factory", "test_futures") if name in COUNTS]
 # Asynchronous: each test is a request.
 REQUESTED = [name for name in COUNTS if name not in REPLACED]
 # One test at a time: one file sets the loop's exception handler, the other has timers race with tasks.
@@ -64,14 +64,15 @@ def kinds(outcomes: Outcomes) -> Outcomes:
 
 
 @pytest.mark.parametrize("module", REPLACED)
-def test_a_task_of_ours_passes_what_the_task_in_c_passes(
+def test_tasks_and_futures_of_ours_pass_what_those_in_c_pass(
     module: str, record_property: Callable[[str, object], None]
 ) -> None:
     plain = outcomes_of("cpython_suites.replaced", module, "plain")
     ours = outcomes_of("cpython_suites.replaced", module, "ours")
     assert ours == plain
     passed = list(plain.values()).count("passed")
-    record_property("summary", f"{module}: {passed} of {len(plain)} tests passed as our task")
+    what = "future" if module == "test_futures" else "task"
+    record_property("summary", f"{module}: {passed} of {len(plain)} tests passed as our {what}")
     assert passed >= COUNTS[module]
 
 

@@ -96,6 +96,8 @@ def read_by_h11(data: bytes) -> Reading:
 def _answered(connection: h11.Connection) -> bool:
     """Whether there may be another request once this one is answered."""
     connection.send(h11.Response(status_code=200, headers=[("content-length", "0")]))
+    if connection.our_state is h11.SWITCHED_PROTOCOL:  # as CONNECT is answered
+        return False
     connection.send(h11.EndOfMessage())
     if connection.our_state is not h11.DONE:
         return False

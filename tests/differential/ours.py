@@ -6,9 +6,10 @@ Invariant: nothing depends on time: the client sends all, says that no more will
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,25 @@ def read_in_parts(server: Server, data: bytes, places: Sequence[int]) -> Reading
             os.sched_yield()
         client.half_close_quietly()
         return _reading(client)
+
+
+def read_at_every_cut(
+    server: Server, data: bytes, places: Sequence[int], beside: Client
+) -> Iterator[tuple[int, Reading]]:
+    """Cut in two at each of these places, each on its connection; `beside` is another, asked meanwhile."""
+    with contextlib.ExitStack() as stack:
+        # Not by `server.connect`, which would keep them all to its end.
+        clients = [stack.enter_context(Client(("127.0.0.1", server.port), timeout=60)) for _ in places]
+        for client, place in zip(clients, places, strict=True):
+            client.try_send(data[:place])
+        # A whole exchange: the server has had time to look at the first halves.
+        beside.ask("/")
+        for client, place in zip(clients, places, strict=True):
+            if client.take_in():
+                client.try_send(data[place:])
+                client.half_close_quietly()
+        for client, place in zip(clients, places, strict=True):
+            yield place, _reading(client)
 
 
 def _pieces(data: bytes, cuts: random.Random | None) -> list[bytes]:

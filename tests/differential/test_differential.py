@@ -47,7 +47,9 @@ EXCUSED = {
 # What both judges take and we refuse. docs/limits.md says why.
 STRICTER = {
     "400 Bad Request: the Host header is not a host with an optional port",
-    "400 Bad Request: the request target must begin with / or be an absolute URL",
+    "400 Bad Request: the request target must begin with / or be an absolute URL without a user",
+    '400 Bad Request: the request target has a raw ", <, >, `, #, control or non-ASCII byte: '
+    "percent-encode it",
     "417 Expectation Failed: 100-continue is the only expectation understood",
     "501 Not Implemented: this method is not served",
     "400 Bad Request: one Transfer-Encoding was due, in HTTP/1.1",

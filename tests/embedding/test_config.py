@@ -60,7 +60,7 @@ def test_paths_may_be_paths_and_patterns_may_be_one() -> None:
     assert config.reload_dirs == (str(here),)
     assert Config("main:app", reload_includes="with blanks.txt").reload_includes == ("with blanks.txt",)  # type: ignore[arg-type]
     config.ssl_certfile = here  # type: ignore[assignment]
-    assert config.ssl_certfile == (str(here),)
+    assert config.ssl_certfile == str(here)
     assert config.is_ssl
 
 
@@ -111,6 +111,16 @@ def test_uvicorns_names_mean_the_same() -> None:
     assert (config.app, config.host, config.port, config.root_path) == ("main:app", "0.0.0.0", 80, "/x")
     assert (config.headers, config.backlog) == (((b"a", b"b"),), 7)
     assert not config.loaded
+
+
+def test_what_is_almost_an_option_is_told_by_its_near_name() -> None:
+    for call in (Config, bridgehead.run):
+        with pytest.raises(TypeError, match=r"unexpected keyword argument 'prot'; did you mean `port`\?$"):
+            call("main:app", prot=3)  # type: ignore[call-arg]
+        with pytest.raises(TypeError, match=r"unexpected keyword argument 'nonsense'$"):
+            call("main:app", nonsense=3)  # type: ignore[call-arg]
+        with pytest.raises(TypeError, match=r"missing a required argument: 'app'$"):
+            call(prot=3)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("name", ["ssl_certfil", "workers_", "nonsense"])
@@ -238,8 +248,41 @@ def test_workers_are_a_number_or_auto() -> None:
     assert Config("main:app", workers=None).workers == 1
     assert [Config("main:app", workers=each).workers for each in (1, "4", "AUTO")] == [1, 4, "auto"]
     assert Config("main:app", workers=2).use_subprocess
-    with pytest.raises(StartError, match="workers: 0 is not a whole number from 1 to 512, nor 'auto'"):
-        Config("main:app", workers=0)
+    assert Config("main:app", workers=0).workers == 1  # as in uvicorn
+    with pytest.raises(StartError, match="workers: -1 is not a whole number from 0 to 512, nor 'auto'"):
+        Config("main:app", workers=-1)
+
+
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [
+        ("limit_max_requests", 2**31 - 1),
+        ("limit_max_requests_jitter", 2**31 - 1),
+        ("limit_concurrency", 2**31 - 1),
+        ("backlog", 2**31 - 1),
+        ("ws_max_size", 2**40),
+        ("ws_max_queue", 10_000),
+        ("h11_max_incomplete_event_size", 16 * 1024**2),
+        ("timeout_keep_alive", 1e8),
+        ("timeout_graceful_shutdown", 1e8),
+        ("ws_ping_timeout", 1e8),
+        ("limit_body", 2**62),
+    ],
+)
+def test_what_programs_write_for_no_limit_is_the_largest_that_there_is(name: str, most: float) -> None:
+    assert getattr(Config("main:app", **{name: sys.maxsize}), name) == most  # type: ignore[arg-type]
+
+
+def test_files_of_tls_are_as_they_were_given_and_an_empty_text_is_none() -> None:
+    given = Config("main:app", ssl_certfile="c.pem", ssl_keyfile=Path("k.pem"))  # type: ignore[arg-type]
+    assert (given.ssl_certfile, given.ssl_keyfile) == ("c.pem", "k.pem")
+    assert (given.certificate_files, given.key_files) == (("c.pem",), ("k.pem",))
+    several = Config("main:app", ssl_certfile=["c.pem", "d.pem"])  # type: ignore[arg-type]
+    assert several.ssl_certfile == several.certificate_files == ("c.pem", "d.pem")
+    for nothing in (None, "", [""], ()):
+        none = Config("main:app", ssl_certfile=nothing, ssl_keyfile=nothing, ssl_ca_certs="")  # type: ignore[arg-type]
+        assert (none.ssl_certfile, none.ssl_keyfile, none.ssl_ca_certs) == (None, None, None)
+        assert not none.is_ssl
 
 
 def test_what_uvicorns_configuration_tells_ours_tells_too() -> None:

@@ -90,6 +90,27 @@ def test_the_end_of_a_server_can_be_waited_for_at_its_listener(run: Any) -> None
     run(main())
 
 
+def test_a_closed_listener_is_waited_for_until_the_last_connection_is_gone(run: Any) -> None:
+    async def main() -> None:
+        server = server_of(App())
+        async with served(server):
+            client = Client(("127.0.0.1", port_of(server)))
+            client.send(request("/"))
+            await asyncio.to_thread(client.read_response)
+            listening = server.servers[0]
+            listening.close()
+            closed = asyncio.create_task(listening.wait_closed())
+            client.send(request("/"))
+            answer = await asyncio.to_thread(client.read_response)
+            assert (answer.body, answer.closes) == (HELLO, False)
+            assert not closed.done()
+            client.close()
+            await closed
+            assert server.ready
+
+    run(main())
+
+
 def test_several_servers_share_a_loop_and_end_each_by_itself(run: Any) -> None:
     apps = [App(f"app {number}") for number in range(3)]
 

@@ -150,12 +150,12 @@ def floods_of_headers(server: Server, count: int) -> Spent:
     return spent
 
 
-def clients_that_never_read(server: Server, count: int) -> Spent:
+def clients_that_never_read(server: Server, count: int, piece: int = 65_536) -> Spent:
     """Each asks for 200 MiB, and reads none of it."""
     spent = Spent()
     with many(server, count, spent, buffer=4096) as clients:
         for client in clients:
-            say(client, request("/stream?n=209715200&name=unread"), spent)
+            say(client, request(f"/stream?n=209715200&name=unread&piece={piece}"), spent)
         for _ in clients:
             # The handler's `finally`, which is reached when the server has given the client up.
             assert server.note("unread") == "ended"
@@ -165,6 +165,16 @@ def clients_that_never_read(server: Server, count: int) -> Spent:
                 while client.socket.recv(65_536):
                     pass
     return spent
+
+
+def clients_that_never_read_odd_pieces(server: Server, count: int) -> Spent:
+    """The same, of an application whose pieces fit once and a half into what may wait."""
+    return clients_that_never_read(server, count, piece=40_000)
+
+
+def clients_that_never_read_small_pieces(server: Server, count: int) -> Spent:
+    """The same, of one that sends lines."""
+    return clients_that_never_read(server, count, piece=1000)
 
 
 def resets_anywhere(server: Server, count: int, seed: str = "reset") -> Spent:
@@ -242,6 +252,8 @@ ATTACKS: dict[str, Callable[[Server, int], Spent]] = {
         chunks_with_extensions,
         floods_of_headers,
         clients_that_never_read,
+        clients_that_never_read_odd_pieces,
+        clients_that_never_read_small_pieces,
         resets_anywhere,
         ends_of_idle_connections,
         new_connections,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness import ClosedError, Response, Server
 from table import Case
@@ -25,9 +25,9 @@ TRIES = 5
 SMALL = 400
 
 
-def serving(ledger: Folder, *options: str) -> Server:
+def serving(ledger: Folder, *options: str, **how: Any) -> Server:
     """The corpus' application, with a ledger for the canary."""
-    return Server("corpus_app:app", "--no-access-log", *options, env=ledger.env)
+    return Server("corpus_app:app", "--no-access-log", *options, env=ledger.env, **how)
 
 
 class Corpus:
@@ -113,7 +113,7 @@ def some_cuts(case: Case, count: int = 3) -> list[list[bytes]]:
 
 
 def all_cuts(case: Case) -> list[list[bytes]]:
-    """In two at each place, and byte by byte."""
+    """In two at each place, and byte by byte; what is long, in two at some places and all of the last."""
     data = case.send + FOLLOWER
     places: range | list[int] = range(1, len(data))
     if len(data) > SMALL:

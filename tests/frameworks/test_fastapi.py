@@ -8,7 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
-from harness import APPS, Server, request
+from harness import APPS, Server
+
+from bridgehead.pytest_plugin import MakeClient
 
 
 @pytest.fixture(scope="module")
@@ -89,13 +91,12 @@ def test_server_sent_events_come_one_by_one(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("target", ["/stream?count=50", "/sync-stream", "/"])
-def test_a_half_closed_client_gets_its_whole_answer(server: Server, target: str) -> None:
-    whole = server.ask(target).body
-    with server.connect() as connection:
-        connection.send(request(target))
-        connection.half_close()
-        assert connection.read_response().body == whole
-        connection.assert_closed()
+def test_a_half_closed_client_gets_its_whole_answer(
+    server: Server, half_closing_client: MakeClient, target: str
+) -> None:
+    leaving = half_closing_client(server, target)
+    assert leaving.answer().body == server.ask(target).body
+    assert leaving.wait_for_end() == b""
 
 
 def test_a_sync_iterator_is_streamed(client: httpx.Client) -> None:

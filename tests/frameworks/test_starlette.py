@@ -11,6 +11,8 @@ import httpx
 import pytest
 from harness import ClosedError, Server, request
 
+from bridgehead.pytest_plugin import MakeClient
+
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -133,41 +135,42 @@ def test_the_lifespans_state_is_on_the_request(client: httpx.Client) -> None:
     assert client.get("/state").json() == {"number": 42}
 
 
-def test_a_client_that_leaves_an_endless_stream_ends_it(server: Server, client: httpx.Client) -> None:
-    connection = server.connect()
-    connection.send(request("/endless"))
-    connection.read_until(b"tick")
-    connection.reset()
+def test_a_client_that_leaves_an_endless_stream_ends_it(
+    server: Server, client: httpx.Client, resetting_client: MakeClient
+) -> None:
+    leaving = resetting_client(server, "/endless")
+    # The head, and then what is streamed.
+    while b"tick" not in (came := leaving.wait_for_bytes()):
+        assert came
+    leaving.close()
     assert client.get("/event").text == "endless finished"
 
 
 @pytest.mark.parametrize("target", ["/stream?count=5000", "/file", "/hello"])
-def test_a_half_closed_client_gets_its_whole_answer(server: Server, target: str) -> None:
-    whole = server.ask(target).body
-    with server.connect() as connection:
-        connection.send(request(target))
-        connection.half_close()
-        assert connection.read_response().body == whole
-        connection.assert_closed()
+def test_a_half_closed_client_gets_its_whole_answer(
+    server: Server, half_closing_client: MakeClient, target: str
+) -> None:
+    leaving = half_closing_client(server, target)
+    assert leaving.answer().body == server.ask(target).body
+    assert leaving.wait_for_end() == b""
 
 
 def test_a_half_closed_client_gets_what_is_sent_after_its_leaving_was_told(
-    plain_server: Server,
+    plain_server: Server, half_closing_client: MakeClient
 ) -> None:
-    with plain_server.connect() as connection:
-        connection.send(request("/told-stream"))
-        connection.half_close()
-        lines = b"".join(b"%d\n" % number for number in range(1000))
-        assert connection.read_response().body == b"begun, " + lines
-        connection.assert_closed()
+    leaving = half_closing_client(plain_server, "/told-stream")
+    lines = b"".join(b"%d\n" % number for number in range(1000))
+    assert leaving.answer().body == b"begun, " + lines
+    assert leaving.wait_for_end() == b""
     assert plain_server.ask("/event").body == b"told stream finished"
 
 
-def test_a_client_that_leaves_is_seen_by_is_disconnected(plain_server: Server) -> None:
-    connection = plain_server.connect()
-    connection.send(request("/wait-for-disconnect"))
+def test_a_client_that_leaves_is_seen_by_is_disconnected(
+    plain_server: Server, resetting_client: MakeClient
+) -> None:
+    leaving = resetting_client(plain_server, "/wait-for-disconnect")
     assert plain_server.ask("/event").body == b"waiting"
-    connection.reset()
+    leaving.close()
     assert plain_server.ask("/event").body == b"disconnected"
 
 

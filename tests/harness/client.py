@@ -15,6 +15,8 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
+from bridgehead.testing.clients import connected, resets
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import TracebackType
@@ -81,22 +83,9 @@ class Client:
     """One connection. Every wait ends after `timeout` seconds with an error."""
 
     def __init__(self, address: Address, *, timeout: float = 15.0, receive_buffer: int | None = None) -> None:
-        if isinstance(address, str):
-            family = socket.AF_UNIX
-        else:
-            family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-        self.socket = socket.socket(family, socket.SOCK_STREAM)
-        try:
-            self.socket.settimeout(timeout)
-            if receive_buffer is not None:
-                # Before connect: the window scale is settled there.
-                self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-            self.socket.connect(address)
-            if family != socket.AF_UNIX:
-                self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        except BaseException:
-            self.socket.close()
-            raise
+        self.socket = connected(address, timeout=timeout, receive_buffer=receive_buffer)
+        if self.socket.family != socket.AF_UNIX:
+            self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._buffer = b""
         self.is_websocket = False
 
@@ -302,7 +291,7 @@ class Client:
 
     def reset(self) -> None:
         """Leave with an RST: nobody can take this for a half-closed client."""
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        resets(self.socket)
         self.socket.close()
 
     def close(self) -> None:

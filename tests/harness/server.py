@@ -23,6 +23,7 @@ from pathlib import Path
 from signal import SIGINT, SIGTERM, Signals
 from typing import IO, TYPE_CHECKING, Any, Self, TypeVar
 
+from bridgehead.testing import logs, served
 from harness.client import Client, Response, request
 from harness.processes import of_threads
 
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 T = TypeVar("T")
+
+# As the plugin has them.
+STARTUP_SECONDS, STOP_SECONDS, COMPLAINTS = served.STARTUP_SECONDS, served.STOP_SECONDS, logs.COMPLAINTS
 
 APPS = Path(__file__).resolve().parent.parent / "apps"
 UVICORN = os.environ.get("BRIDGEHEAD_TEST_SERVER") == "uvicorn"
@@ -45,13 +49,6 @@ LOOPS = {
 }
 # So they do with coroutines driven by Rust: "uvloop-rust" is `--loop uvloop --task-impl rust`.
 RUST = "-rust"
-
-# Two busy cores, debug builds, a cold import of FastAPI: generous, since only a failing test waits this long.
-STARTUP_SECONDS = 30.0
-STOP_SECONDS = 15.0
-
-# What must not be on stderr of a server that was stopped in the ordinary way.
-COMPLAINTS = ("Traceback", "panicked", "Task was destroyed", "was never awaited", "Fatal Python error")
 
 
 def uvloop_is_installed() -> bool:

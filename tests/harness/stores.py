@@ -45,10 +45,30 @@ class Store:
             answer = _run("psql", "-At", self.place, "-c", held)
         return set(answer.split())
 
+    def holder(self, name: str) -> tuple[str, float]:
+        """Whose lock it is by what is written, and until when by the store's own clock; nobody's: "", 0."""
+        kind, _, path = self.place.partition(":")
+        if kind == "sqlite":
+            with sqlite3.connect(path, timeout=15) as database:
+                written = "SELECT token, strftime('%s', expire_at) FROM locks WHERE name = ?"
+                said = list(database.execute(written, (name,)).fetchone() or ())
+        elif kind == "redis":
+            both = "return {redis.call('get', KEYS[1]) or '', redis.call('pexpiretime', KEYS[1]) .. 'e-3'}"
+            said = _run("redis-cli", "-u", self.place, "--raw", "EVAL", both, "1", name).split()
+        else:
+            written = f"SELECT token, extract(epoch FROM expire_at) FROM locks WHERE name = '{name}'"
+            said = _run("psql", "-AtF ", self.place, "-c", written).split()
+        return (said[0], float(said[1])) if len(said) == 2 else ("", 0.0)
+
 
 @contextmanager
 def sqlite(folder: Path) -> Iterator[Store]:
-    yield Store(f"sqlite:{folder / 'locks.db'}", folder)
+    place = folder / "locks.db"
+    with sqlite3.connect(place) as database:
+        # As grelmicro has it. Of workers that begin to at once one finds the file locked, and does not wait.
+        database.execute("PRAGMA journal_mode=WAL")
+    database.close()
+    yield Store(f"sqlite:{place}", folder)
 
 
 @contextmanager

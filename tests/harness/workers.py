@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-def serve(*options: str, workers: int = 2, **settings: object) -> Server:
-    return Server("workers_app:app", "--workers", str(workers), *options, **settings)  # type: ignore[arg-type]
+def serve(*options: str, workers: int = 2, target: str = "workers_app:app", **settings: object) -> Server:
+    return Server(target, "--workers", str(workers), *options, **settings)  # type: ignore[arg-type]
 
 
 def wait_all(server: Server) -> None:

@@ -95,6 +95,15 @@ def test_trailers_reach_who_takes_them(client: Http2Client) -> None:
     assert (answer.body, answer.trailers) == (b"onetwo", [])
 
 
+def test_trailers_are_offered_where_an_answer_has_a_place_for_them(
+    server: Server, client: Http2Client
+) -> None:
+    for method, is_offered in (("HEAD", False), ("GET", True)):
+        name = next(names)
+        client.ask(f"/offered?name={name}", method=method, headers=[("te", "trailers")])
+        assert ("http.response.trailers" in server.note(name)) == is_offered
+
+
 HINT = {"type": "http.response.early_hint", "links": [b"</a.css>; rel=preload", b"</b.js>; rel=preload"]}
 
 

@@ -10,16 +10,18 @@ from collections.abc import Iterator
 
 import httpx
 import pytest
-from harness import UVICORN, Server
+from harness import APPS, UVICORN
+
+from bridgehead.testing import running
 
 pytestmark = pytest.mark.skipif(UVICORN, reason="uvicorn has HTTP/2 with another parser only")
 
 
-@pytest.fixture(scope="module", params=[(), ("--ssl-self-signed",)], ids=["in the clear", "by TLS"])
+@pytest.fixture(scope="module", params=[False, True], ids=["in the clear", "by TLS"])
 def place(request: pytest.FixtureRequest) -> Iterator[str]:
     """An address, with nothing behind its last slash."""
-    with Server("wire_app:app", *request.param) as server:
-        yield f"{server.addresses[0].partition('://')[0]}://127.0.0.1:{server.port}"
+    with running("wire_app:app", cwd=APPS, ssl_self_signed=request.param) as server:
+        yield server.url
 
 
 def said(*command: str) -> str:

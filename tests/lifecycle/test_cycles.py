@@ -6,7 +6,8 @@ import threading
 from signal import SIGINT, SIGTERM
 
 import pytest
-from harness import Client, ClosedError, Server, request
+from harness import UVICORN, Client, ClosedError, Server, handshake, request
+from harness.websocket import TEXT, frame
 
 
 def cycle(loop: str, number: int) -> None:
@@ -23,10 +24,36 @@ def cycle(loop: str, number: int) -> None:
             except (OSError, ClosedError):
                 continue
 
+    def talk() -> None:
+        while not stop.is_set():
+            try:
+                with Client(("127.0.0.1", server.port)) as client:
+                    client.send(handshake("/talk"))
+                    # A server that stops may refuse it; then it says goodbye in the midst of this.
+                    while client.read_exactly(1) and not stop.is_set():
+                        client.send(frame(TEXT, b"hello"))
+            except (OSError, ClosedError):
+                continue
+
+    def look(port: int) -> None:
+        while not stop.is_set():
+            try:
+                with Client(("127.0.0.1", port)) as client:
+                    for _ in range(10):
+                        client.send(request("/metrics"))
+                        client.read_response()
+            except (OSError, ClosedError):
+                continue
+
     targets = ["/hello", "/sleep?name=x&seconds=0.01", "/stream?pause=0.001", "/background"]
     options = ["--loop", loop, "--timeout-graceful-shutdown", "1"]
+    options += [] if UVICORN else ["--admin", "127.0.0.1:0"]
     with Server("lifecycle_app:app", *options) as server:
         hammers = [threading.Thread(target=hammer, args=(target,)) for target in targets]
+        hammers += [threading.Thread(target=talk) for _ in range(2)]
+        if not UVICORN:
+            port = server.wait_line("Operators are answered on ").rpartition(":")[2]
+            hammers.append(threading.Thread(target=look, args=(int(port),)))
         for thread in hammers:
             thread.start()
         try:

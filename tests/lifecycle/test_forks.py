@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from signal import SIGKILL, SIGTERM
@@ -107,6 +109,44 @@ def test_the_port_is_free_after_the_end_of_the_parent(server: Server) -> None:
         server.stop()
         with Server("fork_app:app", "--port", str(port)) as successor:
             assert successor.ask("/hello").body == b"hello"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
+def test_who_forks_under_load_disturbs_no_other_request_and_leaves_no_descriptor(server: Server) -> None:
+    targets = {
+        "/fork-and-exit": ["from the child", 4],
+        "/pool": None,
+        "/fork-by-subprocess": 0,
+    }
+    for target in targets:
+        server.ask(target)
+    before = len(open_descriptors(server.pid))
+    stop = threading.Event()
+    served: list[bytes] = []
+
+    def hammer() -> None:
+        with server.connect() as client:
+            while not stop.is_set():
+                served.append(client.ask("/hello").body)
+
+    hammers = [threading.Thread(target=hammer) for _ in range(4)]
+    for thread in hammers:
+        thread.start()
+    try:
+        for target, due in list(targets.items()) * 10:
+            answer = server.ask(target)
+            assert answer.status == 200
+            assert due is None or answer.json() == due
+    finally:
+        stop.set()
+        for thread in hammers:
+            thread.join(20)
+    assert set(served) == {b"hello"}
+    until = time.monotonic() + 20
+    # A connection may be about to close.
+    while len(open_descriptors(server.pid)) > before:
+        assert time.monotonic() < until, open_descriptors(server.pid)
+        time.sleep(0.05)
 
 
 def test_a_signal_to_the_parent_is_no_signal_to_the_child(server: Server) -> None:

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from signal import SIGTERM
+import sys
+from signal import SIGKILL, SIGTERM
+from typing import Any
 
 import pytest
 from harness import UVICORN, Server, request
+from harness.server import STARTUP_SECONDS
+from harness.workers import serve as workers
+
+from bridgehead import left_tasks
+from bridgehead.patience import LEFT_TASKS, for_left_tasks
+from bridgehead.server import Server as InProcess
+from bridgehead.server_config import Config
 
 pytestmark = pytest.mark.skipif(UVICORN, reason="uvicorn leaves them to asyncio")
 
 ENDLESS = "Cancelled at the stop, but did not end: "
+UNCLOSED = "Did not close at the stop, and is cancelled: the asynchronous generator "
 OVERDUE = "did not stop within 4 s of the signal: "
 
 
@@ -56,6 +67,118 @@ def test_a_task_that_fails_as_it_ends_is_told_with_its_traceback(loop: str) -> N
         assert ENDLESS not in server.stderr
 
 
+def test_tasks_that_would_end_the_process_as_they_end_are_named_and_the_others_have_their_time(
+    loop: str,
+) -> None:
+    with serve(loop) as server:
+        for kind in ("leave_the_process", "clean_up_in_turns", "interrupt", "leave_the_process", "refuse"):
+            server.ask(f"/leave?kind={kind}")
+        server.stop()
+        said = server.stderr
+        assert "app: cleaned up" in said
+        assert len([line for line in said.splitlines() if f"{ENDLESS}the task 'refuse 0'" in line]) == 1
+        exits = re.findall(
+            r"raised (\S+), and the stop went on: (.*), in (\w+)\(\) at \S*left_app\.py:\d+\.", said
+        )
+        left = ("SystemExit(3)", "the task 'leave_the_process 0'", "leave_the_process")
+        assert sorted(exits) == [("KeyboardInterrupt()", "the task 'interrupt 0'", "interrupt"), left, left]
+
+
+def test_generators_that_do_not_close_are_named_with_their_places(loop: str) -> None:
+    with serve(loop) as server:
+        server.ask("/leave?kind=hang_at_the_end")
+        server.ask("/leave?kind=refuse_at_the_end")
+        server.stop()
+        said = server.stderr
+        open_ones = re.findall(rf"{UNCLOSED}(\w+)\(\) at \S*left_app\.py:\d+\.", said)
+        assert sorted(open_ones) == ["hang_at_the_end", "refuse"]
+        # One of them has heard that it is cancelled as well; nobody else is blamed.
+        [line] = [line for line in said.splitlines() if ENDLESS in line]
+        assert re.search(r", in refuse\(\) at \S*left_app\.py:\d+\.$", line)
+        assert "was destroyed" not in said
+
+
+def test_what_generators_begin_as_they_close_is_ended_too(loop: str) -> None:
+    with serve(loop) as server:
+        server.ask("/leave?kind=begin_at_the_end")
+        server.ask("/leave?kind=leave_at_the_end")
+        server.stop()
+        assert "app: flushed" in server.stderr
+        assert re.search(r"raised SystemExit\(4\), .*, in leave_at_the_end\(\) at ", server.stderr)
+
+
+def test_what_is_not_a_left_tasks_own_exit_is_obeyed_as_they_end() -> None:
+    async def exit_soon() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            asyncio.get_running_loop().call_soon(sys.exit, 7)
+            await asyncio.sleep(60)
+
+    loop = asyncio.new_event_loop()
+    kept = loop.create_task(exit_soon())
+    try:
+        loop.run_until_complete(asyncio.sleep(0))
+        with pytest.raises(SystemExit, match="7"):
+            left_tasks.end(loop, lambda: LEFT_TASKS)
+        loop.run_until_complete(asyncio.wait({kept}, timeout=0))
+    finally:
+        left_tasks.end(loop, lambda: LEFT_TASKS)
+        loop.close()
+
+
+def test_a_task_that_fails_in_the_turn_in_which_it_is_given_up_is_told_as_well() -> None:
+    async def fail() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            raise RuntimeError("failed at the end")
+
+    told: list[dict[str, Any]] = []
+    loop = asyncio.new_event_loop()
+    loop.set_exception_handler(lambda _, context: told.append(context))
+    kept = loop.create_task(fail())
+    try:
+        loop.run_until_complete(asyncio.sleep(0))
+        left_tasks.end(loop, lambda: 0.0)
+    finally:
+        loop.close()
+    assert [(each["task"], str(each["exception"])) for each in told] == [(kept, "failed at the end")]
+
+
+@pytest.mark.parametrize(
+    ("rest", "kept"), [(30.0, LEFT_TASKS), (5.0, 0.5), (1.0, 0.1), (0.0, 0.0), (-1.0, 0.0)]
+)
+def test_a_share_of_what_is_left_is_the_left_tasks(rest: float, kept: float) -> None:
+    assert for_left_tasks(rest) == pytest.approx(kept)
+
+
+class Asked:
+    """A lifespan that hears when it is to be over."""
+
+    end = 0.0
+
+    def ends_by(self, end: float) -> None:
+        self.end = end
+
+    async def shutdown(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("is_our_loop", [True, False])
+def test_a_lifespan_that_hangs_is_cut_before_the_end_where_left_tasks_are_ours(is_our_loop: bool) -> None:
+    server, asked = InProcess(Config("left_app:app")), Asked()
+    server.lifespan = asked  # type: ignore[assignment]
+    server._own = object() if is_our_loop else None  # type: ignore[assignment]
+
+    async def ends() -> float:
+        end = asyncio.get_running_loop().time() + 600.0
+        await server._end_lifespan(end)
+        return end - asked.end
+
+    assert asyncio.run(ends()) == pytest.approx(LEFT_TASKS if is_our_loop else 0.0)
+
+
 def test_a_request_that_refuses_to_end_is_named_by_its_method_and_path(loop: str) -> None:
     with serve(loop, "--timeout-graceful-shutdown", "1") as server:
         client = server.connect()
@@ -80,7 +203,7 @@ def overdue(server: Server) -> str:
     server.signal(SIGTERM)
     assert server.wait_exit() == 1
     [line] = [line for line in server.stderr.splitlines() if OVERDUE in line]
-    return line.partition(OVERDUE)[2].removesuffix(". Ending the process.")
+    return line.partition(OVERDUE)[2].removesuffix(f". Ending process [{server.pid}].")
 
 
 def test_a_task_that_blocks_as_it_is_cancelled_is_named_when_the_process_is_ended(loop: str) -> None:
@@ -96,6 +219,14 @@ def test_a_task_that_blocks_with_pythons_lock_is_told_from_one_that_does_not(loo
     with serve(loop, "--timeout-graceful-shutdown", "1") as server:
         server.ask("/leave?kind=keep_the_lock")
         assert overdue(server) == "a call that does not let go of Python's lock blocks the event loop"
+
+
+def test_a_python_that_does_not_come_to_its_end_is_told_and_the_loop_not_blamed(loop: str) -> None:
+    """What holds it is past asking; so is a machine that has no processor for it."""
+    with serve(loop, "--timeout-graceful-shutdown", "1") as server:
+        server.ask("/linger")
+        assert overdue(server) == "the event loop is over, and Python itself does not come to its end"
+        assert "Finished server process" in server.stderr
 
 
 def test_a_thread_that_outlives_the_stop_is_named_and_the_loop_not_blamed(loop: str) -> None:
@@ -116,3 +247,25 @@ def test_what_a_worker_has_left_has_the_rest_of_the_time_as_in_one_process(loop:
         assert server.wait_exit(20) == 0
         assert "app: took three seconds" in server.stderr
         assert "did not end in time" not in server.stderr
+
+
+NAMED = r"the task 'block 0' blocks the event loop, in sleep_in_python\(\) at \S*left_app\.py:\d+"
+
+
+def test_what_blocks_the_stop_of_a_worker_is_named_before_its_parent_would_kill_it() -> None:
+    with workers("--timeout-graceful-shutdown", "1", target="left_app:app") as server:
+        server.ask("/leave?kind=block")
+        server.signal(SIGTERM)
+        assert server.wait_exit(20) == 1
+        said = rf"did not stop within [\d.]+ s of being told to: {NAMED}\. Ending process \[\d+\]\."
+        assert len(re.findall(said, server.stderr)) == 1
+        assert ": killed." not in server.stderr
+
+
+def test_what_blocks_a_process_whose_parent_was_killed_is_named_and_does_not_keep_it_for_ever() -> None:
+    with Server("left_app:app", "--reload") as server:
+        server.ask("/leave?kind=block")
+        server.process.kill()
+        server.wait_line("did not stop within ", timeout=STARTUP_SECONDS)
+        assert re.search(rf" of being told to: {NAMED}\. Ending process \[\d+\]\.", server.stderr)
+        assert server.wait_exit() == -SIGKILL

@@ -10,10 +10,13 @@ import time
 from contextlib import suppress
 from pathlib import Path
 from signal import SIGCONT, SIGINT, SIGSTOP, SIGTERM, Signals
+from socket import MSG_DONTWAIT, MSG_PEEK
 
 import pytest
 from harness import APPS, UVICORN, Client, ClosedError, Server, request
 from harness.server import COMPLAINTS, STOP_SECONDS
+
+from bridgehead.pytest_plugin import MakeClient
 
 SIGNALS = [SIGTERM, SIGINT]
 
@@ -21,6 +24,13 @@ SIGNALS = [SIGTERM, SIGINT]
 def wait_for_stop(idle: Client) -> None:
     """The server has taken the signal: it closed a connection that was idle."""
     idle.assert_closed()
+
+
+def is_closed(client: Client) -> bool:
+    """Whether the server has said so, as a careful client asks before it sends."""
+    with suppress(BlockingIOError):
+        return client.socket.recv(1, MSG_PEEK | MSG_DONTWAIT) == b""
+    return False
 
 
 @pytest.mark.parametrize("number", SIGNALS)
@@ -119,7 +129,7 @@ def test_what_waits_in_the_backlog_is_answered(loop: str) -> None:
         server.ask("/hello")
         # A stopped process accepts nothing: what connects now waits, and SIGTERM waits with it.
         server.signal(SIGSTOP)
-        clients = [server.connect() for _ in range(50)]
+        clients = [server.connect() for _ in range(200)]
         for client in clients:
             client.send(request("/hello"))
         server.signal(SIGTERM)
@@ -237,22 +247,24 @@ def test_tasks_left_behind_by_handlers_are_cancelled_and_nothing_is_destroyed(lo
 
 
 @pytest.mark.parametrize("size", [10, 65_536])
-def test_a_client_that_never_reads_does_not_hold_the_exit(loop: str, size: int) -> None:
+def test_a_client_that_never_reads_does_not_hold_the_exit(
+    loop: str, never_reading_client: MakeClient, size: int
+) -> None:
     with Server("lifecycle_app:app", "--loop", loop, "--timeout-graceful-shutdown", "2") as server:
-        client = server.connect(receive_buffer=4096)
-        client.send(request(f"/stream?size={size}&pause=0"))
-        client.read_until(b"ssss")
+        client = never_reading_client(server, f"/stream?size={size}&pause=0")
+        assert client.wait_for_bytes()
         for _ in range(5):
             server.ask("/hello")
         server.stop()
         assert "app: stream finally" in server.stderr
 
 
-def test_a_complete_answer_that_is_not_read_does_not_hold_the_exit(loop: str) -> None:
+def test_a_complete_answer_that_is_not_read_does_not_hold_the_exit(
+    loop: str, never_reading_client: MakeClient
+) -> None:
     with Server("wire_app:app", "--loop", loop, "--timeout-graceful-shutdown", "2") as server:
-        client = server.connect(receive_buffer=4096)
-        client.send(request("/chunks?count=1&size=30000000"))
-        client.read_until(b"cccc")
+        client = never_reading_client(server, "/chunks?count=1&size=30000000")
+        assert client.wait_for_bytes()
         server.ask("/hello")
         server.stop()
 
@@ -272,7 +284,19 @@ def test_a_blocked_loop_is_waited_for_within_the_deadline(loop: str) -> None:
 @pytest.mark.skipif(UVICORN, reason="uvicorn waits for ever")
 @pytest.mark.parametrize("how", ["block", "spin"])
 def test_a_loop_that_is_blocked_for_ever_does_not_hang_the_exit(loop: str, how: str) -> None:
-    with Server("lifecycle_app:app", "--loop", loop, "--timeout-graceful-shutdown", "2") as server:
+    stop_while_blocked(how, "--loop", loop, "--timeout-graceful-shutdown", "2")
+
+
+@pytest.mark.soak
+@pytest.mark.skipif(UVICORN, reason="uvicorn waits for ever")
+@pytest.mark.parametrize("how", ["block", "spin"])
+def test_of_fifty_stops_while_the_loop_is_blocked_none_hangs(how: str) -> None:
+    for _ in range(25):
+        stop_while_blocked(how, "--timeout-graceful-shutdown", "1")
+
+
+def stop_while_blocked(how: str, *options: str) -> None:
+    with Server("lifecycle_app:app", *options) as server:
         client = server.connect()
         client.send(request(f"/{how}?seconds=600"))
         server.wait_line(f"app: {how} began")
@@ -370,11 +394,12 @@ def test_a_shutdown_that_raises_is_one_record_without_our_frames(
 
 @pytest.mark.parametrize("run", range(3))
 def test_every_request_at_the_stop_is_answered_or_was_never_run(loop: str, tmp_path: Path, run: int) -> None:
-    """The ledger decides: what the application ran, its client got whole."""
+    """The ledger decides: what the application ran, its client got whole. Who keeps asking is told."""
     ledger = tmp_path / "ledger"
     ledger.touch()
     answered: set[str] = set()
     torn: list[bytes] = []
+    untold: list[str] = []
 
     def hammer(worker: int, keep: bool) -> None:
         number = 0
@@ -383,12 +408,17 @@ def test_every_request_at_the_stop_is_answered_or_was_never_run(loop: str, tmp_p
             name = f"{run}-{worker}-{number}"
             number += 1
             try:
+                if client and is_closed(client):  # for it was idle: this thread had no turn
+                    client.close()
+                    client = None
                 client = client or Client(("127.0.0.1", server.port))
                 client.send(request(f"/ledger?id={name}", headers=[] if keep else [("Connection", "close")]))
                 response = client.read_response()
             except ClosedError as closed:
                 if closed.data:
                     torn.append(closed.data)
+                elif keep:
+                    untold.append(name)
                 break
             except OSError:
                 break
@@ -410,6 +440,7 @@ def test_every_request_at_the_stop_is_answered_or_was_never_run(loop: str, tmp_p
             thread.join(20)
     ran = ledger.read_text().split()
     assert torn == []
+    assert untold == []
     assert len(ran) == len(set(ran)), "a request ran twice"
     assert set(ran) == answered
 

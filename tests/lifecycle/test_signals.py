@@ -58,6 +58,25 @@ def test_a_handler_that_exits_is_obeyed_when_all_has_ended_in_order(loop: str, n
         assert "app: shutdown" in server.stderr
 
 
+@pytest.mark.parametrize("after", ["nothing", "body"])
+def test_an_exit_behind_the_application_is_obeyed_as_well(loop: str, after: str) -> None:
+    """Where our own frames are struck: in the task's first step, and in one that the drain takes for it."""
+    with Server("lifecycle_app:exiting_filter", "--loop", loop) as server:
+        running = server.connect()
+        running.send(request("/sleep?name=running&seconds=0.7"))
+        server.wait_line("app: running began")
+        client = server.connect()
+        client.send(request(f"/no-answer?after={after}", method="POST", body=b"x")[:-1])
+        if after == "body":
+            server.wait_line("app: reads")
+        client.send(b"x")
+        assert client.read_response().status == 500
+        server.wait_line("app: leaves by a filter")
+        assert running.read_response().body == b"slept"
+        assert server.wait_exit() == 5
+        assert "app: shutdown" in server.stderr
+
+
 def test_an_interrupt_never_strikes_a_running_handler(loop: str) -> None:
     with Server("lifecycle_app:app", "--loop", loop) as server:
         client = server.connect()

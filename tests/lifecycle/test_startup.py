@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
+from pathlib import Path
 
 import pytest
 from harness import UVICORN, Server
@@ -86,7 +87,7 @@ def test_a_startup_that_failed_ends_with_3_and_its_message(loop: str, mode: str)
         assert server.wait_exit() == 3
         assert "the database is not there" in server.stderr
         if not UVICORN:  # which has the terminal obey what it says
-            assert "\nthe database is not there\\x1b[2J\nérr\n" in server.stderr
+            assert "\nERROR:    the database is not there\\x1b[2J\nérr\n" in server.stderr
         assert "running on" not in server.stderr
         assert "Traceback" not in server.stderr
 
@@ -211,3 +212,16 @@ def test_a_second_server_never_shares_a_port(option: list[str]) -> None:
         assert str(first.port) in second.stderr
         assert "running on" not in second.stderr
         assert first.ask("/hello").body == b"hello"
+
+
+@pytest.mark.skipif(UVICORN, reason="uvicorn has no word on it")
+def test_a_python_whose_lock_is_off_is_refused(tmp_path: Path) -> None:
+    """As a free-threaded one says it with `-X gil=0`; nobody has one here."""
+    (tmp_path / "unlocked.py").write_text(
+        "import sys\n\nsys._is_gil_enabled = lambda: False\n\nasync def app(scope, receive, send): ...\n"
+    )
+    for options in ((), ("--check",)):
+        with Server("unlocked:app", *options, cwd=tmp_path, ready=False) as server:
+            assert server.wait_exit() == 3
+            assert "error: Python runs without its lock (GIL)" in server.stderr
+            assert "hint: leave out `-X gil=0`" in server.stderr

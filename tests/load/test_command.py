@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from harness import APPS
 
+from bridgehead.load.page import as_page
 from bridgehead.load.report import read_report
 from bridgehead.testing import Served, running
 
@@ -40,6 +42,30 @@ def load(*words: str) -> str:
     done = bridgehead("load", *words)
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+@pytest.fixture(scope="module")
+def report_of(server: Served, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., str]:
+    """The file of a report of as many seconds as `answers` has, otherwise alike."""
+    folder = tmp_path_factory.mktemp("reports")
+    load(f"{server.url}/scope", "--requests", "100", "--json", str(folder / "one"))
+    values = json.loads((folder / "one").read_text())
+    row = {**values["timeline"][0], "seconds": 1.0, "bytes": 0, "p90": 0.003, "max": 0.005}
+    numbers = itertools.count()
+
+    def write(answers: Sequence[int], *, errors: int = 0, p50: float = 0.002, p99: float = 0.004) -> str:
+        silent = {"p50": 0.0, "p90": 0.0, "p99": 0.0, "max": 0.0}
+        rows = [
+            {**row, "at": float(at), "answers": count, "errors": errors}
+            | ({"p50": p50 + at % 4 * 1e-4, "p99": p99} if count else silent)
+            for at, count in enumerate(answers)
+        ]
+        file = folder / str(next(numbers))
+        whole = {"requests": sum(answers) + errors * len(answers), "errors": errors * len(answers)}
+        file.write_text(json.dumps({**values, **whole, "timeline": rows}))
+        return str(file)
+
+    return write
 
 
 def test_a_report_is_printed(server: Served) -> None:
@@ -104,6 +130,19 @@ def test_the_page_is_complete_in_itself_and_escapes_what_came_from_outside(
     assert "not as expected" in page
 
 
+def test_the_page_leaves_a_gap_in_latencies_where_no_answer_came(
+    report_of: Callable[..., str],
+) -> None:
+    page = as_page(read_report(Path(report_of([9, 9, 0, 0, 9, 0, 9, 9, 0]))))
+    over_time, _, answers = re.findall(r"<svg.*?</svg>", page, re.S)
+    found = re.findall(r'<polyline class="plot one" points="(.*?)"', over_time)
+    # 70 to 730 are the seconds 0 to 8; one second alone is a short line.
+    places = [[float(place.partition(",")[0]) for place in line.split()] for line in found]
+    assert places == [[70.0, 152.5], [397.0, 403.0], [565.0, 647.5]]
+    [line] = re.findall(r'<polyline class="plot one" points="(.*?)"', answers)
+    assert len(line.split()) == 9
+
+
 def test_an_interrupt_ends_it_early_with_the_report(server: Served) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         command = [sys.executable, "-m", "bridgehead", "load", f"{server.url}/scope", "--duration", "50s"]
@@ -123,25 +162,101 @@ def test_an_interrupt_ends_it_early_with_the_report(server: Served) -> None:
         assert b"It was stopped after" in stderr
 
 
-def test_two_reports_are_compared(server: Served, tmp_path: Path) -> None:
-    file = tmp_path / "a.json"
-    load(f"{server.url}/scope", "--requests", "100", "--json", str(file))
-    values = json.loads(file.read_text())
-    row = {**values["timeline"][0], "seconds": 1.0, "errors": 0, "bytes": 0, "p90": 0.003, "max": 0.005}
-    reports = []
-    for name, rps, p50, p99 in (("before", 100, 0.002, 0.004), ("after", 150, 0.002, 0.002)):
-        rows = [
-            {**row, "at": float(at), "answers": rps + at % 3, "p50": p50 + at % 4 * 1e-4, "p99": p99}
-            for at in range(20)
-        ]
-        (tmp_path / name).write_text(json.dumps({**values, "timeline": rows}))
-        reports.append(str(tmp_path / name))
-    text = load("--compare", *reports)
+@pytest.mark.parametrize(
+    ("flags", "due"),
+    [
+        (["--duration", "50s"], r"\d+\.\d s of 50\S* s  [\d,]+ requests  "),
+        (["--requests", "1000000000"], r"\d+\.\d s  [\d,]+ of 1,000,000,000 requests  "),
+    ],
+)
+def test_progress_tells_of_the_requests_from_the_first(server: Served, flags: list[str], due: str) -> None:
+    command = [sys.executable, "-m", "bridgehead", "load", f"{server.url}/scope", *flags, "--progress"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        line = b""
+        while not line.endswith(b" errors"):
+            line += process.stderr.read(1)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+    assert re.match(r"\r\x1b\[K" + due, line.decode()), line
+
+
+def test_an_interrupt_in_the_warm_up_is_told_as_nothing_measured(server: Served) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "bridgehead",
+        "load",
+        f"{server.url}/scope",
+        "--warmup",
+        "50s",
+        "--progress",
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        assert process.stderr.read(1)
+        process.send_signal(signal.SIGINT)
+        stdout, stderr = process.communicate(timeout=30)
+    assert process.returncode == 0, stderr
+    _, *told = stdout.splitlines()
+    assert told == ["", "  ! It was stopped in the warm-up: nothing was measured yet."]
+
+
+def test_connections_above_the_soft_limit_of_open_files_are_made(server: Served) -> None:
+    words = ["-m", "bridgehead", "load", f"{server.url}/scope", "--connections", "100", "--requests", "300"]
+    command = ["/bin/sh", "-c", 'ulimit -S -n 64 && exec "$@"', "sh", sys.executable, *words, "--json", "-"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert (report["requests"], report["errors"]) == (300, 0), report["first_errors"]
+
+
+def test_two_reports_are_compared(report_of: Callable[..., str]) -> None:
+    before = report_of([100 + at % 3 for at in range(20)])
+    text = load("--compare", before, report_of([150 + at % 3 for at in range(20)], p99=0.002))
     assert re.search(r"^rps +101 +151 +\+49\.\d %   \+4\d\.\d % to \+\d\d\.\d %$", text, re.M), text
     assert re.search(r"^p50 .*no difference shown$", text, re.M)
     assert re.search(r"^p99 .* -50\.0 %", text, re.M)
-    assert "bootstrap" in text
-    assert "not made alike" not in text
+    assert re.search(r"^errors +0\.0 % +0\.0 % .*no difference shown$", text, re.M), text
+    assert "\nseconds without a good answer: 0 of 20 / 0 of 20\n" in text
+    assert "change   99.2 % interval\n" in text
+    assert "!" not in text
+
+
+def test_a_server_that_stalls_is_not_shown_as_faster(report_of: Callable[..., str]) -> None:
+    before = report_of([100] * 20)
+    for silent, rps in ((1, "96.9"), (4, "81.6"), (10, "51.0")):
+        answers = [102] * (20 - silent)
+        text = load("--compare", before, report_of([*answers[:8], *[0] * silent, *answers[8:]]))
+        assert f"\nseconds without a good answer: 0 of 20 / {silent} of 20\n" in text
+        [rate] = re.findall(r"^rps .*$", text, re.M)
+        assert f" {rps} " in rate
+        assert f"! B has no good answer in {silent} of its 20 seconds: 0 in its rps" in text
+        assert "no difference shown" not in text
+        percentiles = re.findall(r"^(?:p50|p90|p99|max) .*$", text, re.M)
+        assert len(percentiles) == 4
+        assert all(each.endswith("not told apart in seconds with answers") for each in percentiles)
+    assert re.search(r"-49\.0 %   -\d\d\.\d % to -\d\d?\.\d %$", rate), rate
+
+
+def test_a_server_that_answers_in_few_seconds_has_rates_and_no_latencies(
+    report_of: Callable[..., str],
+) -> None:
+    before, after = report_of([100] * 20), report_of([0] * 18 + [5, 5])
+    text = load("--compare", before, after)
+    assert not re.search(r"^(?:p50|p90|p99|max) ", text, re.M)
+    assert re.search(r"^rps +100 +0\.50 +-99\.5 % ", text, re.M), text
+    assert "! Latencies are not compared: B has answers in 2 of them, and 5 are needed." in text
+    dead = report_of([0] * 20)
+    assert re.search(r"^rps +0\.00 +100 +\+inf % ", load("--compare", dead, before), re.M)
+
+
+def test_errors_have_an_interval_as_well(report_of: Callable[..., str]) -> None:
+    before, after = report_of([100] * 20), report_of([96 + at % 3 for at in range(20)], errors=3)
+    text = load("--compare", before, after)
+    assert re.search(
+        r"^errors +0\.0 % +3\.0 % +\+3\.0   \+[23]\.\d to \+3\.\d of 100 requests$", text, re.M
+    ), text
 
 
 @pytest.mark.parametrize(
@@ -180,7 +295,14 @@ def test_few_seconds_are_not_compared(server: Served, tmp_path: Path) -> None:
     load(f"{server.url}/scope", "--requests", "10", "--json", str(tmp_path / "a"))
     done = bridgehead("load", "--compare", "a", "a", cwd=tmp_path)
     assert done.returncode == 3
-    assert "5 are needed" in done.stderr
+    assert "report A has no full second, and 5 are needed" in done.stderr
+
+
+def test_it_is_said_how_many_seconds_are_too_few(report_of: Callable[..., str]) -> None:
+    for count, told in ((1, "report B has 1 full second, and"), (4, "report B has 4 full seconds, and")):
+        done = bridgehead("load", "--compare", report_of([9] * 5), report_of([9] * count))
+        assert done.returncode == 3
+        assert told in done.stderr
 
 
 def test_a_module_called_load_can_still_be_served(tmp_path: Path) -> None:
@@ -193,3 +315,28 @@ def test_a_module_called_load_can_still_be_served(tmp_path: Path) -> None:
     assert "to serve the module `load`: `serve load`" in asked.stderr
     served = [sys.executable, "-c", "from bridgehead.cli import main; main()", "load", "--check"]
     assert subprocess.run(served, cwd=tmp_path, capture_output=True, timeout=30).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "is_alike"),
+    [
+        (["--body", "abc", "--header", "X-A: 1"], True),
+        (["--body", "abd", "--header", "X-A: 1"], False),
+        (["--body", "abc"], False),
+        (["--header", "X-A: 1"], False),
+        (["--body", "abc", "--header", "X-A: 2"], True),
+        (["--body", "abc", "--header", "X-A: 1", "--method", "PUT"], False),
+    ],
+)
+def test_runs_that_asked_for_something_else_are_not_alike(
+    words: list[str], is_alike: bool, server: Served, report_of: Callable[..., str], tmp_path: Path
+) -> None:
+    files = []
+    for name, asked in (("a", ["--body", "abc", "--header", "X-A: 1"]), ("b", words)):
+        load(f"{server.url}/scope", "--requests", "5", *asked, "--json", str(tmp_path / name))
+        settings = json.loads((tmp_path / name).read_text())["settings"]
+        values = json.loads(Path(report_of([100] * 10)).read_text())
+        values["settings"]["asked"] = settings["asked"]
+        (tmp_path / name).write_text(json.dumps(values))
+        files.append(str(tmp_path / name))
+    assert ("! The runs were not made alike" in load("--compare", *files)) == (not is_alike)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import importlib
 import itertools
 import os
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import tomllib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,6 +27,7 @@ from bridgehead.testing.ledger import ids_of
 
 LOADTESTS = Path(__file__).resolve().parent.parent.parent / "loadtests"
 SCENARIOS = sorted((LOADTESTS / "scenarios").glob("*.toml"))
+COMMANDS = [file for file in sorted(LOADTESTS.glob("*.py")) if "__main__" in file.read_text()]
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
@@ -40,10 +43,50 @@ def test_the_scenarios_are_answered_by_the_shop(file: Path, serve_app: ServeApp,
     assert all(each.requests for each in report.scenarios)
 
 
+@pytest.mark.parametrize("file", COMMANDS, ids=lambda path: path.stem)
+def test_whoever_asks_a_command_what_it_is_for_is_told_and_nothing_runs(file: Path) -> None:
+    pytest.importorskip("uvloop")
+    done = run(file.name, "--help")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(f"usage: {file.name}")
+    assert not done.stderr
+
+
 def test_restarts_under_load_lose_nothing() -> None:
     done = run("drain.py", "--restarts", "2", "--rate", "50")
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.endswith("kept: nothing was lost, run twice, or cut\n")
+
+
+def test_reloads_under_load_fail_nothing_and_their_worst_request_is_told(tmp_path: Path) -> None:
+    told = tmp_path / "table.md"
+    few = ("--reloads", "1", "--import-seconds", "0.1", "--pause", "0.1", "--rate", "50")
+    words = (*few, "--output", str(told))
+    done = run("reloads.py", *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "The worst request of the reloads took " in told.read_text()
+
+
+def test_counts_are_kept_in_the_callers_folder_though_the_server_runs_in_another(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.syspath_prepend(LOADTESTS)
+    instructions = importlib.import_module("instructions")
+    asked: list[Path] = []
+
+    @contextmanager
+    def started(_case: object, output: Path, _callers: int) -> Iterator[tuple[int, int]]:
+        asked.append(output)
+        yield 0, 0
+
+    monkeypatch.setattr(instructions, "started", started)
+    monkeypatch.setattr(instructions, "connected", lambda *_: nullcontext())
+    monkeypatch.setattr(instructions, "ask", lambda _: None)
+    monkeypatch.setattr(instructions, "control", lambda *_: None)
+    monkeypatch.chdir(tmp_path)
+    kept = instructions.counted(instructions.CASES[0], Path("kept"))
+    assert asked == [tmp_path / "kept" / "hello.out"]
+    assert kept == tmp_path / "kept" / "hello.out.1"
 
 
 @pytest.mark.parametrize(
@@ -88,6 +131,12 @@ def test_a_soak_looks_at_the_server_after_each_slice() -> None:
     rows = [line for line in done.stdout.splitlines() if line.startswith("| 0.")]
     assert len(rows) >= 2, done.stdout + done.stderr
     assert all(row.endswith("| 0 |") for row in rows), done.stdout
+    kinds = next(line for line in done.stdout.splitlines() if line.startswith("HTTP/1: "))
+    counts = {
+        name: int(count.replace(",", "")) for name, count in re.findall(r"([^:,]+): ([\d,]+)(?:, |$)", kinds)
+    }
+    assert counts.keys() == {"HTTP/1", "HTTP/2", "WebSockets", "uploads", "waiting"}, done.stdout
+    assert all(counts.values()), done.stdout
 
 
 def test_a_soak_finds_what_grows() -> None:
@@ -96,15 +145,18 @@ def test_a_soak_finds_what_grows() -> None:
         "from dataclasses import replace\n"
         "flat = Sample(at=0, memory=30, descriptors=20, tasks=5, p99=0.01, requests=1, errors=0)\n"
         "def said(**more):\n"
-        "    grown = [replace(flat, **{name: getattr(flat, name) + n * by for name, by in more.items()})\n"
-        "             for n in range(20)]\n"
+        "    def at(n):\n"
+        "        return {name: getattr(flat, name) + n * by for name, by in more.items()}\n"
+        "    grown = [replace(flat, at=60 * n, **at(n)) for n in range(20)]\n"
         "    return [line.split(':')[0] for line in judge(grown)]\n"
         "print(said(), said(memory=1), said(descriptors=1), said(tasks=1), said(p99=0.01), said(errors=1))\n"
+        "print(said(memory=0.02), said(memory=0.1))\n"
         "print(judge([flat]))\n"
     )
     done = run("-c", program)
     assert done.stdout.splitlines() == [
         "[] ['memory grew'] ['descriptors grew'] ['tasks grew'] ['p99 grew'] ['190 errors']",
+        "[] ['memory grew']",
         "['too short: no third of it has a look']",
     ], done.stderr
 
@@ -125,10 +177,8 @@ def test_the_yardstick_refuses_wrong_answers_and_finds_the_best_peer() -> None:
         "print(failures([row])); print(summary([row]))\n"
     )
     said = run("-c", program)
-    assert (
-        "| hello, 1 connection | 10.0 | +10% | 16.0 (granian) | **0.62** | 1.00, 1.00 | 8.0 | 1.25 | 1.00 |"
-        in said.stdout
-    ), said
+    ours = "| hello, 1 connection | 10.0 | +10% | 16.0 (granian) | **0.62** | 1.00, 1.00 | 8.0 |"
+    assert f"{ours} 1.25 | 1.5 ✓ | 1.00 |" in said.stdout, said
     assert "| liar | refused: status 500 |" in said.stdout
     assert "| limit: hyper and the call | 8.0 |" in said.stdout
     assert said.stdout.startswith("[]\n")
@@ -288,6 +338,82 @@ def test_a_server_that_has_died_has_no_figure_in_a_row(spoken: str, monkeypatch:
     found = results.Measured()
     assert bursts.ask(SimpleNamespace(name="gone", port=port), workload, 0, 1, found) is None
     assert found.wrong
+
+
+MORTAL = """
+import os, signal, sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        if self.path == "/die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"hello")
+    def log_message(self, *_):
+        pass
+ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+
+
+def test_a_server_that_dies_says_how_and_is_started_anew_for_the_next_workload(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.syspath_prepend(LOADTESTS)
+    compare, servers = importlib.import_module("compare"), importlib.import_module("servers")
+    one = importlib.import_module("workloads").WORKLOADS[0]
+    asked = replace(one, client="ours", connections=2, nginx=None)
+    dying = replace(asked, name="deadly", path="/die")
+    mortal = ["-c", MORTAL, "{port}"]
+    monkeypatch.setitem(servers.COMMANDS, "uvicorn", mortal)
+    monkeypatch.setitem(servers.COMMANDS, "granian", ["-c", "raise SystemExit('no | at all')"])
+    monkeypatch.setattr(compare, "BARE", tmp_path / "none")
+    monkeypatch.setattr(compare, "call_alone", lambda *_: None)
+    monkeypatch.setattr(importlib.import_module("lineup"), "_LAST_BREATH", 30.0)
+    core = min(os.sched_getaffinity(0))
+    options = SimpleNamespace(rounds=1, seconds=1, quick=True)
+    rows: list[Any] = []
+    compare.measured([dying, asked, dying], ["uvicorn", "granian"], [core], options, rows)
+    refused = [row.refused() for row in rows]
+    assert [each["granian"] for each in refused] == ["did not start: no / at all"] * 3
+    assert [each.get("uvicorn", "")[:16] for each in refused] == ["died of SIGKILL ", "", "died of SIGKILL "]
+    assert rows[1].good()["uvicorn"].rate > 0
+
+
+@pytest.mark.parametrize(
+    ("place", "quick", "only", "told"),
+    [
+        ("", False, "", "not installed, and left out: uvicorn, nginx\n"),
+        ("", False, "FastAPI", "not installed, and left out: uvicorn\n"),
+        ("", True, "", "not installed, and left out: uvicorn\n"),
+        ("/usr/sbin/nginx", False, "", "not installed, and left out: uvicorn\n"),
+    ],
+)
+def test_what_is_not_installed_is_told_nginx_as_well(
+    place: str,
+    quick: bool,
+    only: str,
+    told: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.syspath_prepend(LOADTESTS)
+    compare = importlib.import_module("compare")
+    monkeypatch.setattr(compare, "nginx", lambda: place)
+    monkeypatch.setattr(compare, "available", lambda _: ["bridgehead"])
+    options = SimpleNamespace(servers=["bridgehead", "uvicorn"], quick=quick, only=only, runtimes=False)
+    assert compare.servers_of(options) == ["bridgehead"]
+    assert capsys.readouterr().err == told
+
+
+def test_the_quick_yardstick_asks_hyper_less_and_all_others_as_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(LOADTESTS)
+    is_spared = importlib.import_module("compare").is_spared
+    for rounds, asked in ((1, [1]), (2, [2]), (3, [2, 3])):
+        quick = SimpleNamespace(quick=True, rounds=rounds)
+        assert [n for n in range(rounds + 1) if not is_spared("hyper alone", n, quick)] == asked
+        assert not any(is_spared("bridgehead again", n, quick) for n in range(rounds + 1))
+    assert not is_spared("hyper alone", 0, SimpleNamespace(quick=False, rounds=3))
 
 
 def test_the_other_tables_keep_a_server_that_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:

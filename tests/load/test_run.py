@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from harness import APPS
 
 from bridgehead.errors import StartError
 from bridgehead.load import LoadOptions, Report, Running, Scenario, Upload, load, plan_of
+from bridgehead.load.keywords import LoadKeywords
 from bridgehead.load.remarks import remarks
 from bridgehead.testing import Served, running
 
@@ -36,6 +38,17 @@ def test_a_run_of_some_requests_is_reported(server: Served) -> None:
 def test_a_report_survives_json(server: Served) -> None:
     report = load(f"{server.url}/scope", requests=20, connections=2)
     assert Report.from_json(report.to_json()) == report
+
+
+def test_a_report_of_before_dropped_requests_were_counted_is_read(server: Served) -> None:
+    report = load(f"{server.url}/scope", requests=1, connections=1)
+    values = {name: value for name, value in report.to_json().items() if name != "dropped"}
+    assert Report.from_json(values) == report
+
+
+def test_what_the_warm_up_has_left_behind_is_told(server: Served) -> None:
+    report = replace(load(f"{server.url}/scope", requests=1, connections=1), dropped=1234)
+    assert any(each.startswith("1,234 requests of the warm-up still waited") for each in remarks(report))
 
 
 def test_several_kinds_of_requests_are_told_apart(server: Served) -> None:
@@ -71,8 +84,8 @@ def test_a_status_is_called_no_error_only_where_it_is_none(server: Served) -> No
 def test_a_unix_socket_is_asked(tmp_path: Path) -> None:
     path = tmp_path / "s.sock"
     with running("wire_app:app", cwd=APPS, uds=str(path)):
-        for options in ({"url": f"unix:{path}"}, {"url": "http://there/scope", "uds": str(path)}):
-            report = load(**options, requests=10, connections=1)
+        for url, uds in ((f"unix:{path}", None), ("http://there/scope", str(path))):
+            report = load(url, uds=uds, requests=10, connections=1)
             assert (report.requests, report.errors) == (10, 0)
 
 
@@ -94,6 +107,19 @@ def test_leaving_a_run_by_an_error_ends_it(server: Served) -> None:
     with pytest.raises(ZeroDivisionError), Running(plan) as run:
         raise ZeroDivisionError
     assert run.report().interrupted
+
+
+def test_an_option_that_there_is_not_is_refused_before_it_is_run_too() -> None:
+    # Who checks types sees it: mypy would call an `ignore` that has no use an error.
+    with pytest.raises(TypeError, match="conections"):
+        load("http://127.0.0.1:1/", conections=4)  # type: ignore[call-arg]
+
+
+def test_type_checkers_know_each_option_once() -> None:
+    assert set(LoadKeywords.__annotations__) == {each.name for each in fields(LoadOptions)} - {
+        "url",
+        "scenarios",
+    }
 
 
 def test_a_wrong_answer_is_an_error(server: Served) -> None:

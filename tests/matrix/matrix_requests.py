@@ -31,6 +31,9 @@ def post_in_chunks(target: str, body: bytes, kind: str) -> bytes:
     return head + b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces) + b"0\r\n\r\n"
 
 
+# Asked again until the task has run: it may go on behind its answer.
+DONE = "what a background task has done"
+
 REQUESTS: dict[str, bytes] = {
     "plain text": plain("/"),
     "HEAD": plain("/", "HEAD"),
@@ -51,6 +54,7 @@ REQUESTS: dict[str, bytes] = {
     "a session": plain("/session"),
     "a session again": plain("/session"),
     "a background task": plain("/background", "POST", "Content-Length: 0"),
+    DONE: plain("/background"),
     "a file": plain("/file"),
     "a file, HEAD": plain("/file", "HEAD"),
     "a part of a file": plain("/file", "GET", "Range: bytes=10-19"),
@@ -58,6 +62,8 @@ REQUESTS: dict[str, bytes] = {
     "a file, compressed": plain("/file", "GET", "Accept-Encoding: gzip"),
     "a path with everything": plain("/item/%C3%BC%20%2B+x%25"),
     "a redirection": plain("/redirect"),
+    "no content": plain("/nothing"),
+    "another after no content": plain("/"),
     "nothing there": plain("/nothing/there"),
     "an exception": plain("/boom"),
     "another after it": plain("/"),

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from harness import Client, Server, request
+from harness import Client, Server, WebSocket, request
 
 FASTAPI = """
 from fastapi import FastAPI
@@ -80,6 +80,29 @@ if __name__ == "__main__":
 
     execute_from_command_line(sys.argv)
 """
+CHANNELS = DJANGO.replace(
+    "async def application(scope, receive, send):\n    from django.core.asgi import get_asgi_application\n\n"
+    "    await get_asgi_application()(scope, receive, send)\n",
+    """
+def served():
+    from channels.generic.websocket import AsyncWebsocketConsumer
+    from channels.routing import ProtocolTypeRouter, URLRouter
+    from django.core.asgi import get_asgi_application
+
+    class Echo(AsyncWebsocketConsumer):
+        async def receive(self, text_data):
+            await self.send(text_data=f"{self.scope['path']}: {text_data}")
+
+    sockets = URLRouter([path("ws/", Echo.as_asgi())])
+    return ProtocolTypeRouter({"http": get_asgi_application(), "websocket": sockets})
+
+
+async def application(scope, receive, send):
+    global router
+    router = globals().get("router") or served()
+    await router(scope, receive, send)
+""",
+).replace('"django.contrib.staticfiles"', '"django.contrib.staticfiles", "channels"')
 STREAM = """
 import asyncio
 from sse_starlette import EventSourceResponse
@@ -134,13 +157,16 @@ class Program:
     def join(self) -> None:
         self._reader.join(20)
 
-    def wait_line(self, pattern: str) -> str:
+    def hears(self, pattern: str, seconds: float) -> str | None:
         def found() -> str | None:
             return next((line for line in self.lines if re.search(pattern, line)), None)
 
         with self._changed:
-            self._changed.wait_for(lambda: found() or "" in self.lines, 40)
-        line = found()
+            self._changed.wait_for(lambda: found() or "" in self.lines, seconds)
+        return found()
+
+    def wait_line(self, pattern: str) -> str:
+        line = self.hears(pattern, 40)
         assert line is not None, "".join(self.lines)
         return line
 
@@ -243,6 +269,31 @@ def test_gunicorn_runs_our_worker(tmp_path: Path, worker: str) -> None:
     assert "Traceback" not in said
 
 
+def test_gunicorn_replaces_a_worker_that_had_its_requests_and_its_steps_may_be_overridden(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "main.py").write_text(
+        "from bridgehead.compat.uvicorn.workers import UvicornWorker\n"
+        "class Worker(UvicornWorker):\n"
+        "    async def _serve(self):\n"
+        "        self.log.info('its own step')\n"
+        "        await super()._serve()\n"
+        "async def app(scope, receive, send):\n"
+        "    if scope['type'] == 'http':\n"
+        "        await send({'type': 'http.response.start', 'status': 200})\n"
+        "        await send({'type': 'http.response.body', 'body': b'hello'})\n"
+    )
+    words = [command("gunicorn"), "-k", "main.Worker", "-b", "127.0.0.1:PORT", "--max-requests", "1"]
+    with running([*words, "main:app"], tmp_path) as program:
+        program.wait_line("its own step")
+        first = program.wait_line("Booting worker").rsplit(maxsplit=1)[1]
+        program.wait_line("Started server process")
+        assert program.ask() == b"hello"
+        program.wait_line("has had 1 requests: it ends")
+        program.wait_line(f"Booting worker with pid: (?!{first}$)")
+        assert program.ask() == b"hello"
+
+
 def test_an_application_that_does_not_start_stops_gunicorn(tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text(
         "async def app(scope, receive, send):\n"
@@ -281,8 +332,37 @@ def test_djangos_runserver_serves_the_asgi_application_and_static_files(
         assert program.ask() == b"bridgehead, async"
         assert program.ask("/static/style.css") == b"body {}"
         if not words:
-            (tmp_path / "project.py").write_text(DJANGO.replace("async", "later"))
+            # Django begins to look once it serves: the first save may be what it finds there.
+            for _ in range(20):
+                (tmp_path / "project.py").write_text(DJANGO.replace("async", "later"))
+                if program.hears("project.py changed, reloading", 2):
+                    break
             program.wait_line("project.py changed, reloading")
+    assert "Traceback" not in "".join(program.lines)
+
+
+def test_an_asgi_application_that_is_not_there_is_named(tmp_path: Path) -> None:
+    (tmp_path / "project.py").write_text(DJANGO.replace('f"{__name__}.application"', '"nosuch.application"'))
+    words = ["runserver", "127.0.0.1:PORT", "--skip-checks", "--noreload"]
+    with running([sys.executable, "project.py", *words], tmp_path) as program:
+        program.wait_line("ImproperlyConfigured: ASGI_APPLICATION 'nosuch.application' could not be loaded")
+
+
+@pytest.mark.parametrize("words", [["--noreload"], []], ids=["one process", "reload"])
+def test_djangos_runserver_serves_channels(tmp_path: Path, words: list[str]) -> None:
+    assert "ProtocolTypeRouter" in CHANNELS
+    (tmp_path / "static").mkdir()
+    (tmp_path / "static" / "style.css").write_text("body {}")
+    (tmp_path / "project.py").write_text(CHANNELS)
+    serve = [sys.executable, "project.py", "runserver", "127.0.0.1:PORT", "--skip-checks", *words]
+    with running(serve, tmp_path, PYTHONUNBUFFERED="1") as program:
+        program.wait_line("Application startup complete|lifespan")
+        with Client(("127.0.0.1", program.port)) as client:
+            socket = WebSocket(client, "/ws/")
+            socket.send_text("hello")
+            assert socket.read_text() == "/ws/: hello"
+        assert program.ask() == b"bridgehead, async"
+        assert program.ask("/static/style.css") == b"body {}"
     assert "Traceback" not in "".join(program.lines)
 
 

@@ -104,6 +104,11 @@ class Browser:
             "Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}]
         )
 
+    def resize(self, width: int) -> None:
+        """A screen that is so wide, as of a phone, or of a page that is looked at four times as large."""
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": True}
+        self.command("Emulation.setDeviceMetricsOverride", **size)
+
     def read_out(self) -> list[tuple[str, str]]:
         """Role and name of everything that a screen reader is told of."""
         nodes = self.command("Accessibility.getFullAXTree")["nodes"]

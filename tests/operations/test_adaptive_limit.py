@@ -59,7 +59,7 @@ def test_requests_that_only_compute_are_let_in_a_few_at_a_time_and_others_are_sh
             operators.until(lambda: statuses.get(200, 0) >= answered + 50)
         assert set(statuses) == {200, 503}
         # It is over: nobody waits, and the next is let in at once.
-        operators.until(lambda: operators.samples()["http_server_active_requests"] == 0)
+        operators.until(lambda: operators.status()["total"]["active"] == 0)
         assert operators.samples()['bridgehead_requests{at="permit"}'] == 0
         assert server.ask("/hold?seconds=0.01&how=compute", timeout=PATIENCE).status == 200
         assert operators.status()["workers"][0]["limit"] == operators.samples()[LIMIT] >= 2

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import stat
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -12,12 +14,17 @@ from harness import UVICORN, Server, request
 from harness.http2 import Http2Client
 from harness.server import STARTUP_SECONDS
 from harness.workers import imported, serve, wait_all
-from operators import Operators
+from operators import PATIENCE, Operators
 
 pytestmark = pytest.mark.skipif(UVICORN, reason="uvicorn has no such port")
 
+WAITING = 'bridgehead_requests{at="permit"}'
 ADMIN = ("--admin", "127.0.0.1:0")
-GET = 'http_request_method="GET",http_response_status_code="200",network_protocol_version="1.1"'
+GET = (
+    'http_request_method="GET",http_response_status_code="200",'
+    'network_protocol_version="1.1",url_scheme="http"'
+)
+ACTIVE = 'http_server_active_requests{http_request_method="GET",url_scheme="http"}'
 
 
 def test_requests_are_counted_by_method_status_and_protocol(loop: str) -> None:
@@ -30,7 +37,7 @@ def test_requests_are_counted_by_method_status_and_protocol(loop: str) -> None:
         with server.connect() as client:
             client.send(b"GET / HTTP/1.1\r\nHost: b@d\r\n\r\n")
             assert client.read_response().status == 400
-        operators.until(lambda: operators.samples()["http_server_active_requests"] == 0)
+        operators.until(lambda: operators.samples()[ACTIVE] == 0)
         # A handler may have something to do behind its answer.
         operators.until(lambda: operators.samples()["bridgehead_request_handler_seconds_count"] == 3)
         seen = operators.samples()
@@ -65,6 +72,14 @@ def test_operators_are_answered_while_the_loop_is_blocked(loop: str, tmp_path: P
         operators.until(lambda: server.ask("/healthz").status == 200)
 
 
+def test_operators_are_answered_beside_a_crowd_that_asks_nothing() -> None:
+    with Server("framing_app:app", *ADMIN) as server, ExitStack() as crowd:
+        operators = Operators(server)
+        for _ in range(600):
+            crowd.enter_context(socket.create_connection(("127.0.0.1", operators.port), PATIENCE))
+        assert operators.ask("/livez") == (200, "ok\n")
+
+
 def test_operators_are_answered_while_a_call_keeps_pythons_lock(loop: str, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "0")
     with Server("blocking_app:app", "--loop", loop, *ADMIN) as server:
@@ -94,6 +109,38 @@ def test_operators_are_answered_while_more_is_asked_than_can_be_served() -> None
                 operators.until(lambda: operators.ask("/readyz") == (200, "ok\n"))
                 operators.until(lambda: probe.ask("/healthz").status == 200)
             assert operators.samples()['bridgehead_requests{at="application"}'] == 1
+
+
+@pytest.mark.parametrize("limit", ["2", "auto"])
+def test_a_server_in_whose_queue_no_more_may_wait_is_not_ready_until_there_is_room(limit: str) -> None:
+    options = (
+        "--limit-concurrency",
+        limit,
+        "--limit-queue",
+        "3",
+        "--timeout-queue",
+        "60",
+        "--health-path",
+        "/healthz",
+    )
+    with Server("wire_app:app", *ADMIN, *options) as server, ExitStack() as all_clients:
+        operators = Operators(server)
+        runs = int(operators.status()["workers"][0]["limit"])
+        clients = [all_clients.enter_context(server.connect()) for _ in range(runs + 3)]
+        for client in clients[:runs]:
+            client.send(request("/until-gone"))
+            assert client.read_head()[1] == 200
+        for waits, client in enumerate(clients[runs:]):
+            operators.until(lambda waits=waits: operators.samples()[WAITING] == waits)  # type: ignore[misc]
+            assert operators.ask("/readyz") == (200, "ok\n")
+            assert server.ask("/healthz").status == 200
+            client.send(request("/until-gone"))
+        operators.until(lambda: operators.samples()[WAITING] == 3)
+        assert operators.ask("/readyz") == (503, "worker 0: as many requests wait as may\n")
+        assert server.ask("/healthz").status == 503
+        clients[0].close()
+        operators.until(lambda: operators.ask("/readyz") == (200, "ok\n"))
+        assert server.ask("/healthz").status == 200
 
 
 def test_the_health_path_is_answered_in_http2_while_the_loop_is_blocked(loop: str, tmp_path: Path) -> None:
@@ -150,7 +197,7 @@ def test_what_a_killed_worker_counted_is_kept() -> None:
         operators.until(lambda: operators.samples()['bridgehead_worker_ends_total{reason="killed"}'] == 1)
         operators.until(lambda: len(operators.status()["workers"]) == 2)
         seen = operators.samples()
-        assert (seen[count], seen["bridgehead_worker_starts_total"]) == (20, 3)
+        assert (seen[count], seen['bridgehead_worker_starts_total{reason="died"}']) == (20, 1)
         operators.until(lambda: operators.ask("/readyz") == (200, "ok\n"))
         processes = {each["process"] for each in operators.status()["workers"]}
         assert first not in processes
@@ -174,6 +221,7 @@ def test_a_unix_socket_serves_operators_and_leaves_no_file(tmp_path: Path) -> No
     path = tmp_path / "admin"
     with Server("framing_app:app", "--admin", f"unix:{path}") as server:
         server.wait_line("Operators are answered on ")
+        assert stat.S_IMODE(path.stat().st_mode) == 0o660
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(str(path))
             client.sendall(b"GET /livez HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
@@ -189,7 +237,7 @@ def test_an_address_that_is_taken_ends_the_start() -> None:
         port = taken.getsockname()[1]
         with Server("framing_app:app", "--admin", f"127.0.0.1:{port}", ready=False) as server:
             assert server.wait_exit() == 3
-            assert "admin" in server.stderr
+            assert "choose another port with --admin" in server.stderr
 
 
 def test_without_the_options_nothing_is_measured_and_the_path_is_the_applications() -> None:

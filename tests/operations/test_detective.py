@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import re
 import signal
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +25,7 @@ ADMIN = ("--admin", "127.0.0.1:0")
 SECONDS = 1.5
 PATIENCE = 60.0
 SLEEPS = re.compile(r"system call \((clock_nanosleep|nanosleep|select|pselect6)\)")
+WITHOUT = re.compile(r"a C call that let go of the GIL")
 # How it is held, by which function, what is said of it, and the label.
 KINDS = [
     ("python", "sleep_in_python", SLEEPS, "system_call"),
@@ -33,7 +36,9 @@ KINDS = [
     ("lock", "sleep_with_the_lock", re.compile(r"a C call that holds the GIL"), "call_with_gil"),
     ("sum", "add_up_in_c", re.compile(r"a C call that holds the GIL"), "call_with_gil"),
     ("match", "match_in_c", re.compile(r"a C call that holds the GIL"), "call_with_gil"),
-    ("hash", "hash_much", re.compile(r"a C call that let go of the GIL"), "call_without_gil"),
+    ("hash", "hash_much", WITHOUT, "call_without_gil"),
+    ("pieces", "hash_piece_by_piece", WITHOUT, "call_without_gil"),
+    ("compress", "compress_piece_by_piece", WITHOUT, "call_without_gil"),
     ("thread", "wait_for_another_thread", re.compile(r"the GIL, which another thread holds"), "other_thread"),
 ]
 
@@ -73,6 +78,7 @@ def test_what_holds_the_loop_is_told_by_its_kind(
     before = operators.samples()[sample]
     line = hold(server, operators, how, function)
     assert words.search(line), line
+    assert (" or just before it, " in line) == (label == "call_with_gil")
     assert "in the request GET /hold (route /hold/{how})" in line
     operators.until(lambda: blocking(operators, function) != [])
     [place] = blocking(operators, function)
@@ -102,6 +108,156 @@ def test_what_holds_the_loop_with_the_gil_is_told_while_it_does(loop: str) -> No
         operators.until(lambda: sample not in operators.samples())
         # Whoever looks may lose the GIL again before it has seen where: on a busy machine, now and then.
         assert hold(server, operators, "lock", "sleep_with_the_lock")
+
+
+def slow_power() -> int:
+    """By which to raise a number, so that a processor computes for long enough."""
+    number, took = 100_000, 0.0
+    while took < 0.45:
+        number, began = number * 3 // 2, time.process_time()
+        _ = 7**number
+        took = time.process_time() - began
+    return number
+
+
+def test_a_step_that_is_over_when_it_is_looked_at_is_told_with_its_request_and_its_length(loop: str) -> None:
+    with Server("health_app:app", "--loop", loop, "--no-access-log", *ADMIN) as server:
+        operators = Operators(server)
+        for _ in range(8):
+            # Over before anybody has Python's lock, and the next holds it at once.
+            server.ask("/hold?seconds=0.3&how=lock", timeout=PATIENCE)
+        server.ask(f"/raise?by={slow_power()}", timeout=PATIENCE)
+        operators.until(lambda: blocking(operators, "the handler raise_to_a_power() at ") != [])
+        operators.until(lambda: operators.status()["workers"][0]["loop"]["blocked_for"] == 0)
+        status = operators.status()
+        [power] = [each for each in status["blocking"] if "raise_to_a_power" in each["place"]]
+        assert (power["request"], power["cause"]) == ("GET /raise", "call_with_gil")
+        assert power["place"].endswith(", or what is around it")
+        # Of what nobody looked at while it ran there is the length alone: on a busy machine, now and then.
+        requests = {each["request"] for each in status["blocking"]} - {""}
+        assert requests == {"GET /raise", "GET /hold"}
+        longest = status["workers"][0]["loop"]["longest_step"]
+        assert max(round(each["longest"], 3) for each in status["blocking"]) <= longest
+
+
+def test_a_call_that_is_over_soon_after_it_was_slow_is_not_called_python_code(loop: str) -> None:
+    with Server("health_app:app", "--loop", loop, "--no-access-log", *ADMIN) as server:
+        operators = Operators(server)
+
+        def causes() -> dict[str, float]:
+            samples = operators.samples()
+            prefix = "bridgehead_loop_slow_step_causes_total"
+            return {name: value for name, value in samples.items() if name.startswith(prefix) and value}
+
+        def slow_after(seconds: float) -> float:
+            server.ask(f"/hold?how=sum&seconds={seconds}", timeout=PATIENCE)
+            operators.until(lambda: operators.status()["workers"][0]["loop"]["blocked_for"] == 0)
+            slow = operators.samples()["bridgehead_loop_slow_steps_total"]
+            operators.until(lambda: sum(causes().values()) >= slow)
+            return slow
+
+        seconds = 0.05
+        while slow_after(seconds) == 0:
+            seconds *= 1.1
+        # Not much longer: it is over soon after whoever looks has asked for the lock.
+        for _ in range(10):
+            slow_after(seconds * 1.4)
+        assert not any("python" in name for name in causes()), causes()
+
+
+def test_a_callback_that_is_no_python_code_is_told_by_its_name_as_far_as_the_loop_shows_it(loop: str) -> None:
+    with Server("health_app:app", "--loop", loop, "--no-access-log", *ADMIN) as server:
+        operators = Operators(server)
+        names = dict.fromkeys(("sleep", "lock"), "a callback that is no Python code")
+        if "uvloop" not in loop:
+            names = {"sleep": "the callback time.sleep()", "lock": "the callback lock.acquire()"}
+        for kind, place in names.items():
+            for _ in range(5):
+                server.ask(f"/call-soon?kind={kind}&seconds={SECONDS}", timeout=PATIENCE)
+                operators.until(lambda: operators.status()["workers"][0]["loop"]["blocked_for"] == 0)
+                if blocking(operators, place):
+                    break
+            operators.until(lambda place=place: blocking(operators, place) != [])  # type: ignore[misc]
+            [found] = blocking(operators, place)
+            assert (found["cause"], found["request"]) == ("system_call", "")
+
+
+INSTALLED = """
+import subprocess
+
+
+async def app(scope, receive, send):
+    if scope["type"] != "http":
+        return
+    subprocess.run(["sleep", "1"])
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"ran"})
+"""
+
+
+def test_an_application_that_is_installed_among_libraries_is_told_by_its_own_line(tmp_path: Path) -> None:
+    libraries = tmp_path / "libraries"
+    (libraries / "shop").mkdir(parents=True)
+    (libraries / "shop" / "__init__.py").touch()
+    (libraries / "shop" / "web.py").write_text(INSTALLED)
+    # Where Python looks for libraries, as in a container whose application is a wheel.
+    folder = repr(str(libraries))
+    starts = f"import site, sys; site.getsitepackages = lambda: [{folder}]; sys.path.append({folder})"
+    (tmp_path / "sitecustomize.py").write_text(starts)
+    env = {"PYTHONPATH": str(tmp_path)}
+    with Server("shop.web:app", *ADMIN, env=env) as server:
+        operators = Operators(server)
+        assert server.ask("/", timeout=PATIENCE).body == b"ran"
+        operators.until(lambda: blocking(operators, "app() at ") != [])
+        [place] = operators.status()["blocking"]
+        assert place["place"].endswith("shop/web.py:8")
+
+
+def test_a_place_that_holds_the_loop_again_is_counted_and_told_at_its_tenth_time(loop: str) -> None:
+    with Server("health_app:app", "--loop", loop, "--no-access-log", "--slow-step", "50ms", *ADMIN) as server:
+        operators = Operators(server)
+
+        def count() -> int:
+            return sum(each["count"] for each in blocking(operators, "sleep_in_python"))
+
+        while count() < 10:
+            server.ask("/hold?seconds=0.3&how=python", timeout=PATIENCE)
+        operators.until(lambda: operators.status()["workers"][0]["loop"]["blocked_for"] == 0)
+        told = [line for line in server.stderr.splitlines() if "by sleep_in_python() at " in line]
+        numbers = [line.rpartition(": ")[2].partition(". ")[2] for line in told]
+        assert numbers == ["Time 1 there; time 10 is told next.", "Time 10 there; time 100 is told next."]
+        [place] = blocking(operators, "sleep_in_python")
+        samples = operators.samples()
+        label = f'{{place="{place["place"]}"}}'
+        assert samples[f"bridgehead_loop_slow_place_steps{label}"] == place["count"]
+        assert samples[f"bridgehead_loop_slow_place_longest_seconds{label}"] >= 0.05
+
+
+REPORTS = """
+from fastapi import FastAPI
+
+app = FastAPI()
+
+
+@app.get("/reports/{by}")
+async def report(by: int):
+    _ = 7**by
+"""
+
+
+def test_what_is_behind_a_handler_when_it_is_looked_at_is_told_with_the_handler(
+    loop: str, tmp_path: Path
+) -> None:
+    pytest.importorskip("fastapi")
+    (tmp_path / "reports.py").write_text(REPORTS)
+    with Server("reports:app", "--loop", loop, *ADMIN, cwd=tmp_path) as server:
+        operators = Operators(server)
+        by = slow_power()
+        server.ask(f"/reports/{by}", timeout=PATIENCE)
+        operators.until(lambda: operators.status()["blocking"] != [])
+        [place] = operators.status()["blocking"]
+        assert "the handler report() at reports.py:7" in place["place"]
+        assert place["request"] == f"GET /reports/{by} (route /reports/{{by}})"
 
 
 def test_the_slowest_requests_are_shown_and_their_number_is_bounded(loop: str) -> None:
@@ -137,3 +293,47 @@ def test_where_a_worker_was_blocked_is_known_when_it_is_dead() -> None:
             lambda: held["process"] not in {each["process"] for each in operators.status()["workers"]}
         )
         assert operators.status()["blocking"] != []
+
+
+def test_how_long_a_worker_was_blocked_outlives_it_with_the_place_whether_it_ended_in_it_or_later() -> None:
+    sample = 'bridgehead_loop_longest_step_seconds{worker="gone"}'
+    with serve(*ADMIN, target="health_app:app") as server:
+        operators = Operators(server)
+        wait_all(server)
+        server.ask("/hold?seconds=1.2", timeout=PATIENCE)
+        seconds = loses_the_one_that_held(operators, lambda loop: loop["longest_step"] > 1200)
+        assert 1.2 <= seconds < operators.samples()[sample] + 1e-3
+        with server.connect(timeout=PATIENCE) as client:
+            client.send(request("/hold?seconds=60&how=wait"))
+            held = loses_the_one_that_held(operators, lambda loop: loop["blocked_for"] > 2500)
+        [waited] = blocking(operators, "wait_for_a_lock")
+        assert held - 1e-3 < waited["longest"] / 1e3 < operators.samples()[sample] + 1e-3
+        assert operators.status()["total"]["longest_step"] > waited["longest"] - 1
+        assert operators.status()["last_gone"]["loop"]["blocked_for"] >= 2500
+
+
+def test_for_which_request_the_longest_step_was_is_shown_while_it_runs_and_outlives_its_worker() -> None:
+    with serve(*ADMIN, target="health_app:app") as server:
+        operators = Operators(server)
+        wait_all(server)
+        assert operators.status()["total"]["longest_request"] is None
+        with server.connect(timeout=PATIENCE) as client:
+            client.send(request("/hold?seconds=60&how=wait"))
+            loses_the_one_that_held(operators, lambda loop: loop["longest_request"] == "GET /hold")
+        status = operators.status()
+        assert status["last_gone"]["loop"]["longest_request"] == "GET /hold"
+        assert status["total"]["longest_request"] == "GET /hold"
+
+
+def loses_the_one_that_held(operators: Operators, is_it: Callable[[dict[str, Any]], bool]) -> float:
+    """Kills the worker whose loop fares so. Gives the longest step that it showed, in seconds."""
+    found: list[dict[str, Any]] = []
+
+    def finds_it() -> bool:
+        found[:] = [each for each in operators.status()["workers"] if is_it(each["loop"])]
+        return found != []
+
+    operators.until(finds_it)
+    os.kill(found[0]["process"], signal.SIGKILL)
+    operators.until(lambda: (operators.status()["last_gone"] or {}).get("process") == found[0]["process"])
+    return float(found[0]["loop"]["longest_step"]) / 1e3

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 from pathlib import Path
 
 import pytest
@@ -18,7 +20,7 @@ def test_the_page_loads_nothing_but_the_status() -> None:
         status, page = Operators(server).ask("/")
     assert status == 200
     assert re.findall(r"(?:src|href|url)\s*[=(]", page) == []
-    assert re.findall(r"https?://[^\"]*", page) == ["http://www.w3.org/2000/svg"] * 2, (
+    assert re.findall(r"https?://[^\"]*", page) == ["http://www.w3.org/2000/svg"] * 3, (
         "the name of a language"
     )
     assert '<html lang="en">' in page
@@ -49,10 +51,11 @@ CONTRAST = """(() => {
 FOCUSED = "document.activeElement.getAttribute('aria-label') ?? document.activeElement.textContent"
 
 
-# It takes a browser's time, which on a busy machine is minutes.
-@pytest.mark.soak
+# It takes a browser's time, which on a busy machine is minutes; `make observability` runs it.
+@pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 def test_a_browser_shows_everything_by_keyboard_screen_reader_light_and_dark(tmp_path: Path) -> None:
+    pictures = Path(os.environ.get("BRIDGEHEAD_TEST_PICTURES", tmp_path))
     with Server("health_app:app", "--admin", "127.0.0.1:0") as server:
         operators = Operators(server)
         with server.connect() as client:
@@ -67,6 +70,8 @@ def test_a_browser_shows_everything_by_keyboard_screen_reader_light_and_dark(tmp
             browser.open(f"http://127.0.0.1:{operators.port}/")
             browser.until("document.querySelectorAll('table').length === 5")
             browser.until("document.querySelectorAll('polyline').length >= 6")
+            drawn = "[...document.querySelectorAll('polyline')].every((each) => each.getTotalLength() > 0)"
+            assert browser.ask(drawn), "also where requests came but once"
             look_at_the_tables(browser, server)
             go_through_by_keyboard(browser)
             told = browser.read_out()
@@ -80,9 +85,34 @@ def test_a_browser_shows_everything_by_keyboard_screen_reader_light_and_dark(tmp
             for scheme in ("light", "dark"):
                 browser.prefer(scheme)
                 assert browser.ask(CONTRAST) >= 4.5, scheme
-                browser.show(tmp_path / f"{scheme}.png")
+                browser.show(pictures / f"{scheme}.png")
             assert browser.ask("document.documentElement.scrollWidth <= innerWidth")
+            regions = [name for role, name in told if role == "region"]
+            assert len(set(regions)) == len(regions) == 11
+            look_at_the_axis(browser)
+            # WCAG 2.2, 1.4.10: on so narrow a screen nothing is scrolled sideways but a table in its part.
+            browser.resize(320)
+            assert browser.ask("document.documentElement.scrollWidth") == 320
+            browser.show(pictures / "narrow.png")
             assert browser.complaints == []
+            # Who says nothing is not ready, though the system still takes connections for it.
+            for it, says in ((signal.SIGSTOP, "no answer"), (signal.SIGCONT, "ready")):
+                os.kill(server.pid, it)
+                browser.until(f"document.getElementById('state').textContent === '{says}'")
+
+
+def look_at_the_axis(browser: Browser) -> None:
+    """Four times under each plot, a third of the quarter of an hour apart, and the last look at the end."""
+    axes = browser.ask(
+        "[...document.querySelectorAll('svg')].map((each) =>"
+        " [...each.nextElementSibling.children].map((time) => time.textContent))"
+    )
+    assert len(axes) == 6
+    for axis in axes:
+        minutes = [60 * int(time[:2]) + int(time[3:]) for time in axis]
+        assert [(later - minutes[0]) % 1440 for later in minutes] == [0, 5, 10, 15]
+    ends = browser.ask("[...document.querySelectorAll('polyline')].map((each) => [...each.points].at(-1).x)")
+    assert 179 <= max(ends) <= 180
 
 
 def look_at_the_tables(browser: Browser, server: Server) -> None:

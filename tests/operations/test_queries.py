@@ -1,8 +1,9 @@
-"""Every query of examples/observability, asked of a Prometheus that reads a server: `make observability`."""
+"""Every query of examples/observability, and the autoscaler's, asked of Prometheus: `make observability`."""
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import socket
 import subprocess
@@ -19,6 +20,7 @@ from operators import Operators
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "examples" / "observability"
+ADAPTER = ROOT / "examples" / "deploy" / "kubernetes" / "metrics.yaml"
 PROMETHEUS = shutil.which("prometheus", path=f"{ROOT}/target/prometheus/usr/bin:/usr/bin:/usr/local/bin")
 pytestmark = [
     pytest.mark.skipif(UVICORN, reason="uvicorn has no such port"),
@@ -54,6 +56,7 @@ def judge(server: Server, api: str) -> None:
     dashboard = json.loads((FOLDER / "dashboard.json").read_text())
     waiting = {each["expr"] for panel in dashboard["panels"] for each in panel["targets"]}
     assert len(waiting) > 20
+    waiting.add(scaling_query())
     deadline = time.monotonic() + 50
     while waiting:
         assert time.monotonic() < deadline, waiting
@@ -64,8 +67,19 @@ def judge(server: Server, api: str) -> None:
         waiting = {each for each in waiting if not finds_something(api, each)}
     groups = asked(f"{api}/rules")["groups"]
     healths = {rule["name"]: rule["health"] for group in groups for rule in group["rules"]}
-    assert len(healths) == 6
+    assert len(healths) == 7
     assert set(healths.values()) == {"ok"}, healths
+
+
+def scaling_query() -> str:
+    """What scales the pods of examples/deploy/kubernetes, as the adapter writes it out."""
+    text = ADAPTER.read_text()
+    query = " ".join(text.partition("metricsQuery: >-\n")[2].split())
+    [series] = re.findall(r"seriesQuery: (\w+)", text)
+    for name, value in {"Series": series, "LabelMatchers": 'job="serve"', "GroupBy": "instance"}.items():
+        query = query.replace(f"<<.{name}>>", value)
+    assert "<<" not in query
+    return query.replace("[1m]", "[30s]")
 
 
 def finds_something(api: str, query: str) -> bool:

@@ -21,7 +21,7 @@ AS_THEY_ARE = {
     "worker_lifetime_jitter",
     "worker_max_rss",
     *("pidfile", "user", "group", "umask", "control_socket", "admin", "health_path"),
-    *("slow_step", "loop_debug", "otel"),
+    *("slow_step", "loop_debug", "otel", "http1_early_hints"),
     *("runtime", "task_impl", "bind", "insecure_bind", "pathsend", "request_id", "reload_poll", "compat"),
     *("redirect_https", "ssl_self_signed", "ssl_min_version", "ssl_crl", "ssl_ciphers"),
     *("ws_idle_timeout", "ws_lifetime", "log_format", "access_log_format"),
@@ -30,6 +30,8 @@ AS_THEY_ARE = {
     "timeout_queue",  # for a queue that there is not
     *("http2_ping_interval", "http2_ping_timeout"),  # of HTTP/2, which is off
     "limit_connection_requests",
+    *("static", "static_fallback", "static_max_age", "limit_static"),
+    *("compress", "compress_min_size", "compress_types"),
 }
 
 

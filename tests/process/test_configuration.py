@@ -17,9 +17,10 @@ from bridgehead.command_line import read_command_line
 from bridgehead.config import OPTIONS, Config
 from bridgehead.errors import StartError
 from bridgehead.options import Option
-from bridgehead.print_config import as_file, as_table
+from bridgehead.print_config import as_file, as_table, overruled
 from bridgehead.settings import Settings, read_settings
 from bridgehead.toml_text import as_toml
+from bridgehead.watched import watched
 
 APP = "async def app(scope, receive, send): raise NotImplementedError(scope['type'])\n"
 
@@ -79,6 +80,9 @@ def samples(option: Option) -> Iterator[tuple[str, object]]:
         "7",
         '"/x"',
         '["/x"]',
+        '["/x=/y"]',
+        '["x/y"]',
+        '["/x=y"]',
         '"{status}"',
         '["A: b"]',
         '[":1"]',
@@ -273,6 +277,52 @@ def test_a_named_file_that_cannot_be_used_ends_the_start(name: str, text: str | 
     assert problem.hint
 
 
+def test_a_table_that_is_almost_ours_is_named() -> None:
+    Path("x.toml").write_text("[tool.bridgehed]\nport = 1\n[tool.ruff]\n")
+    assert refused("--config x.toml").hint == "did you mean [tool.bridgehead] by [tool.bridgehed]?"
+    Path("x.toml").write_text("tool = 1")
+    assert refused("--config x.toml").hint == "add the table"
+
+
+@pytest.mark.parametrize("name", ["bridgehed", "birdgehead", "bridgeheads", "bridge-head", "'Bridgehead'"])
+def test_a_table_of_pyproject_that_is_almost_ours_is_warned_of(name: str, folder: Path) -> None:
+    Path("pyproject.toml").write_text(f"[tool.ruff]\n[ tool.{name} ]\nport = 1\n[tool.{name}.log-config]\n")
+    shown = name.strip("'")
+    due = f"pyproject.toml, line 2: [tool.{shown}] sets nothing; did you mean [tool.bridgehead]?"
+    assert [*settings().doubts()] == [due]
+    pyproject("port = 3", "..")
+    assert [*settings().doubts()] == [due]
+    assert not [*settings("--config /dev/null").doubts()]
+    (folder / "a").mkdir()
+    pyproject("port = 4", "a")
+    assert not [*settings("--config a/pyproject.toml").doubts()]
+
+
+@pytest.mark.parametrize("name", ["ruff", "black", "bridgehead-plugin", "bridge", "head"])
+def test_tables_of_other_tools_are_not_warned_of(name: str) -> None:
+    Path("pyproject.toml").write_text(f"[tool.{name}]\nport = 1\n")
+    assert not [*settings().doubts()]
+
+
+@pytest.mark.parametrize(
+    ("top", "key"),
+    [
+        ("port = 1", "port"),
+        ("prot = 1", "prot"),
+        ("root_path = '/'", "root_path"),
+        ("[log-config]", "log-config"),
+    ],
+)
+def test_a_key_at_the_top_of_a_file_that_has_the_table_is_refused(top: str, key: str) -> None:
+    table = "[tool.bridgehead]\nbacklog = 1\n"
+    Path("x.toml").write_text(f"# top\n{top}\n{table}")
+    problem = refused("--config x.toml")
+    assert problem.message == f"x.toml, line 2: {key} sets nothing: the file has a [tool.bridgehead]"
+    assert problem.hint.startswith("move it below [tool.bridgehead]")
+    Path("x.toml").write_text(f"[project]\nname = 'shop'\n{table}[other]\nport = 1\n")
+    assert settings("--config x.toml").config.backlog == 1
+
+
 def test_a_file_that_is_not_utf_8_is_refused() -> None:
     Path("x.toml").write_bytes(b"app = '\xff'")
     assert refused("--config x.toml").message == "--config: x.toml is not UTF-8, as TOML has to be"
@@ -294,16 +344,22 @@ def test_a_file_that_is_not_utf_8_is_refused() -> None:
             "line 2: version is a setting of uvicorn's that is not",
             "leave it out",
         ),
-        ("ssl-keyfil = 'x'", "line 2: ssl-keyfil is a setting of uvicorn's", "leave it out of the file"),
+        ("ssl-keyfil = 'x'", "line 2: ssl-keyfil is not a setting", "did you mean `ssl-keyfile`?"),
+        ("ssl_certfil = 1", "line 2: ssl_certfil is not a setting", "did you mean `ssl-certfile`?"),
         ("root-path = '/'\nroot_path = '/'", "line 3: root_path: `root-path` is there twice", "keep one"),
         ("port = '9'", 'line 2: port: "9" is a text; a whole number is due', "write `port = 9`"),
         ("port = true", "line 2: port: true is a boolean; a whole number is due", ""),
         ("port = 1.5", "line 2: port: 1.5 is a number with a fraction; a whole number is due", ""),
+        (
+            "port = 'x'",
+            'line 2: port: "x" is a text; a whole number is due',
+            "this is for: port to listen on",
+        ),
         ("port = 70000", "line 2: port: 70000 is not a whole number from 0 to 65535", ""),
         ("access-log = 'no'", 'line 2: access-log: "no" is a text; true or false is due', "= false`"),
         ("access-log = 0", "line 2: access-log: 0 is a whole number; true or false is due", ""),
         ("root-path = 1", "line 2: root-path: 1 is a whole number; a text is due", ""),
-        ("root-path = 1979-05-27", 'line 2: root-path: "1979-05-27" is a date or a time; a text is due', ""),
+        ("root-path = 1979-05-27", "line 2: root-path: 1979-05-27 is a date or a time; a text is due", ""),
         ("bind = ':1'", 'line 2: bind: ":1" is a text; a list is due', 'write `bind = [":1"]`'),
         (
             "headers = 'A: b'",
@@ -376,7 +432,21 @@ def test_an_application_named_in_a_file_is_imported_from_there(folder: Path) -> 
 # --- showing
 
 
-def test_every_setting_is_shown_with_its_value_and_its_place() -> None:
+def test_what_is_in_force_is_shown_of_a_setting_that_depends_on_the_machine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setattr("resource.getrlimit", lambda _: (64, 1064))  # a server has itself given the latter
+    shown = dict(line.split(maxsplit=1) for line in as_table(settings("x:app")).splitlines())
+    assert shown["drain-delay"].startswith("5 (0, or 5 under Kubernetes)")
+    assert shown["limit-connections"].startswith("800 (as there are files for)")
+    assert shown["limit-static"].startswith("100 (as there are files for)")
+    shown = dict(line.split(maxsplit=1) for line in as_table(settings("x:app --reload")).splitlines())
+    assert shown["drain-delay"].startswith("0 (")
+
+
+def test_every_setting_is_shown_with_its_value_and_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     pyproject('app = "shop.web:app"\nheaders = ["A: b", "C: d"]')
     Path(".env").write_text("\nUVICORN_BACKLOG=7\n")
     found = settings("--env-file .env --no-access-log --bind :1", {"BRIDGEHEAD_TIMEOUT_KEEP_ALIVE": "1m"})
@@ -394,7 +464,8 @@ def test_every_setting_is_shown_with_its_value_and_its_place() -> None:
         "timeout-keep-alive": ("60", "BRIDGEHEAD_TIMEOUT_KEEP_ALIVE"),
         "timeout-graceful-shutdown": ("25", "default"),
         "uds": ("(none)", "default"),
-        "use-colors": ("(on a terminal)", "default"),
+        "use-colors": ("false (on a terminal)", "default"),
+        "drain-delay": ("0 (0, or 5 under Kubernetes)", "default"),
     }
     for key, (value, place) in expected.items():
         assert shown[key].startswith(value), key
@@ -430,6 +501,24 @@ def test_the_printed_file_makes_the_same_configuration_from_anywhere(
     assert len(second.config.addresses()) == len(first.config.addresses())
 
 
+def test_values_of_a_log_config_are_printed_with_their_types() -> None:
+    """A handler that was given a date, or a number with a fraction, is given it again."""
+    values = {
+        "zulu": "1979-05-27T07:32:00Z",
+        "offset": "1979-05-27T00:32:00.999999-07:30",
+        "local": "1979-05-27T07:32:00",
+        "day": "0979-05-27",
+        "time": "07:32:00.5",
+        "fractions": "[1.0, -0.0, 1e300, 0.1, inf, [-inf, {a = 2.0, b = 2}]]",
+        '"\\u007f é 😀 \\" ."': "true",
+    }
+    lines = "".join(f"{key} = {value}\n" for key, value in values.items())
+    pyproject(f"[tool.bridgehead.log-config]\nversion = 1\n[tool.bridgehead.log-config.handlers.h]\n{lines}")
+    first = settings()
+    printed = tomllib.loads(as_file(first))["log-config"]
+    assert repr(printed) == repr(first.config.log_config)
+
+
 def test_a_printed_file_is_read_without_a_warning_and_what_it_changes_is_warned_of() -> None:
     Path("printed.toml").write_text(as_file(settings("main:app")), encoding="utf-8")
     assert not list(settings("--config printed.toml").doubts())
@@ -463,6 +552,68 @@ def test_directories_among_patterns_are_whole_in_the_printed_file(folder: Path) 
     assert printed["reload-dirs"] == [str(folder / "x")]
 
 
+def test_a_printed_file_for_reload_watches_the_same_folders_from_anywhere(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder.parent / "beside").mkdir()
+    first = settings("x:app --reload --app-dir ../beside")
+    printed = as_file(first)
+    assert tomllib.loads(printed)["reload-dirs"] == [str(folder), str(folder.parent / "beside")]
+    seen = watched(first.config)
+    monkeypatch.chdir(folder.parent)
+    Path("printed.toml").write_text(printed, encoding="utf-8")
+    assert watched(settings("--config printed.toml").config) == seen
+
+
+@pytest.mark.parametrize(
+    ("words", "environ", "line", "key"),
+    [
+        ("--port 7", {}, "UVICORN_PORT=8", "port"),
+        ("", {"UVICORN_PORT": "7"}, "UVICORN_PORT=8", "port"),
+        ("", {"BRIDGEHEAD_BACKLOG": "7"}, "UVICORN_BACKLOG=8", "backlog"),
+        ("", {"PORT": "7"}, "PORT=8", "port"),
+        ("--backlog 7", {}, "UVICORN_BACKLOG=many", "backlog"),
+        ("--port 7", {}, "BRIDGEHEAD_UDS=x", "uds"),
+        ("", {}, "BRIDGEHEAD_PIDFILE=x", "pidfile"),
+    ],
+)
+def test_what_an_env_file_says_otherwise_than_the_printed_file_is_told(
+    words: str, environ: dict[str, str], line: str, key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path(".env").write_text(f"{line}\nUVICORN_ROOT_PATH=/a\n")
+    for name, value in environ.items():
+        monkeypatch.setenv(name, value)
+    found = settings(f"x:app --env-file .env --root-path /a {words}", environ)
+    name = line.partition("=")[0]
+    (told,) = overruled(found)
+    assert told.startswith(f".env, line 1: {name} outranks the printed file, which has another value: ")
+    assert f"give --{key} beside it" in told
+    printed = as_file(found).splitlines()
+    (place,) = [number for number, each in enumerate(printed) if "outranks" in each]
+    assert printed[place] == f"# the next line does nothing: .env, line 1: {name} outranks it"
+    assert printed[place + 1].removeprefix("# ").startswith((f"{key} = ", f"{key} is not set"))
+
+
+def test_an_env_file_that_says_the_same_as_the_printed_file_is_not_told_of() -> None:
+    Path(".env").write_text("UVICORN_PORT=7\nBRIDGEHEAD_BACKLOG=8\nOTHER=x\n")
+    for words in ("", "--port 7 --backlog 8"):
+        found = settings(f"x:app --env-file .env {words}")
+        assert not [*overruled(found)]
+        Path("printed.toml").write_text(as_file(found), encoding="utf-8")
+        config = settings("--config printed.toml").config
+        assert (config.port, config.backlog) == (7, 8)
+
+
+def test_the_command_warns_of_what_an_env_file_says_otherwise(folder: Path) -> None:
+    (folder / ".env").write_text("UVICORN_PORT=8\n")
+    words = ("x:app", "--env-file", ".env", "--port", "7", "--print-config")
+    assert run(*words, "--toml", cwd=folder).stderr == (
+        "WARNING:  .env, line 1: UVICORN_PORT outranks the printed file, which has another value: "
+        "give --port beside it, or take that line out.\n"
+    )
+    assert run(*words, cwd=folder).stderr == ""
+
+
 @pytest.mark.parametrize("flag", ["--env-file", "--uds"])
 def test_an_empty_name_is_refused(flag: str) -> None:
     line = read_command_line([flag, ""])
@@ -492,6 +643,24 @@ def test_the_command_prints_to_stdout_and_loads_nothing(folder: Path) -> None:
     assert printed.stderr == "WARNING:  UVICORN_PROT is not a setting; did you mean UVICORN_PORT?\n"
     assert tomllib.loads(printed.stdout)["backlog"] == 7
     assert tomllib.loads(printed.stdout)["app-dir"] == str(folder)
+
+
+def test_the_command_prints_also_where_no_application_is(folder: Path) -> None:
+    table = run("--print-config", "--port", "7", cwd=folder)
+    assert (table.process.returncode, table.stderr) == (0, "")
+    app, *others = table.stdout.splitlines()
+    assert app.split()[:5] == ["app", "(none)", "there", "is", "no"]
+    assert app.endswith(f" or app/api.py in {folder}")
+    assert len(others) == len(OPTIONS) - 1
+    assert next(line.split() for line in others if line.startswith("port ")) == ["port", "7", "--port"]
+    printed = run("--print-config", "--toml", "--port", "7", cwd=folder)
+    assert printed.process.returncode == 0
+    assert "\n# app is not set: " in printed.stdout
+    assert tomllib.loads(printed.stdout)["port"] == 7
+    (folder / "pyproject.toml").write_text("[tool.fastapi]\nentrypoint = 7\n")
+    wrong = run("--print-config", cwd=folder)
+    assert wrong.process.returncode == 3
+    assert "7 is a whole number; a text is due" in wrong.stderr
 
 
 def test_what_is_printed_is_not_mixed_with_lines_that_a_log_configuration_sends_to_stdout(
@@ -575,6 +744,39 @@ def test_a_check_that_fails_ends_as_the_start_would(words: list[str], message: s
     assert checked.process.returncode == started.process.returncode == 3
     assert f"bridgehead: error: {message}" in checked.stderr
     assert checked.stderr == started.stderr
+
+
+LEFT = {
+    "a thread": "import threading\nthreading.Thread(target=threading.Event().wait).start()\n",
+    "an executor": "import concurrent.futures, threading\n"
+    "concurrent.futures.ThreadPoolExecutor().submit(threading.Event().wait)\n",
+    "the loop's executor": "import asyncio, threading\n"
+    "asyncio.get_running_loop().run_in_executor(None, threading.Event().wait)\n",
+    "an atexit": "import atexit, threading\natexit.register(threading.Event().wait)\n",
+}
+
+
+@pytest.mark.parametrize("left", LEFT)
+def test_a_check_ends_whatever_the_import_has_left_behind(left: str, folder: Path) -> None:
+    (folder / "main.py").write_text(LEFT[left] + APP)
+    (folder / "broken.py").write_text(f"{LEFT[left]}\n1 / 0\n")
+    done = run("--check", "main:app", cwd=folder)
+    assert (done.process.returncode, done.stderr) == (
+        0,
+        "INFO:     main:app loads, and the settings are valid.\n",
+    )
+    for words in (["--check"], []):
+        failed = run(*words, "broken:app", cwd=folder)
+        assert failed.process.returncode == 3
+        assert "bridgehead: error: broken raised ZeroDivisionError" in failed.stderr
+
+
+def test_a_check_leaves_what_the_import_made_in_order(folder: Path) -> None:
+    made = "import atexit, tempfile\nkept = tempfile.TemporaryDirectory(dir='.', prefix='made-')\n"
+    (folder / "main.py").write_text(f"{made}atexit.register(print, 'left in order')\n{APP}")
+    done = run("--check", "main:app", cwd=folder)
+    assert (done.process.returncode, done.stdout) == (0, "left in order\n")
+    assert not [*folder.glob("made-*")]
 
 
 # --- finding the application

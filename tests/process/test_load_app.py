@@ -147,9 +147,30 @@ def test_two_applications_are_not_guessed_between(write: Write) -> None:
     assert problem.hint == "name it: `alone:one` or `alone:two`"
 
 
+def test_a_module_without_any_application_is_told_what_to_name(write: Write) -> None:
+    write("alone.py", "app = 3\n")
+    assert refused("alone:app").hint == "name an application in it: `alone:attribute`"
+
+
 def test_a_module_with_only_a_factory_is_told_how_to_name_it(write: Write) -> None:
     write("alone.py", "def create_app(): ...\n")
     assert refused("alone").hint == "name it: `alone:create_app()`"
+
+
+@pytest.mark.parametrize(
+    "maker", ["def make_app(): ...", "def get_asgi_application(): ...", "def build() -> 'FastAPI': ..."]
+)
+def test_only_what_says_that_it_makes_an_application_is_offered_as_a_factory(
+    write: Write, maker: str
+) -> None:
+    write("alone.py", f"def main(): ...\n{maker}\n")
+    name = maker.removeprefix("def ").partition("(")[0]
+    assert refused("alone").hint == f"name it: `alone:{name}()`"
+
+
+def test_other_functions_are_listed_and_not_offered(write: Write) -> None:
+    write("alone.py", "def main(): ...\ndef walk(top): ...\n")
+    assert refused("alone").hint == "name an application in it: `alone:attribute`; it has main, walk"
 
 
 def test_the_factory_flag_calls_what_is_named(write: Write) -> None:
@@ -193,9 +214,9 @@ def test_a_file_in_a_package_may_import_relatively(write: Write) -> None:
 
 
 def test_a_package_file_is_its_package(write: Write) -> None:
-    write("kit/__init__.py", "from .inside import app\n")
-    write("kit/inside.py", APP)
-    assert getattr(loaded("kit/__init__.py").application, "__module__", "") == "kit.inside"
+    write("kist/__init__.py", "from .inside import app\n")
+    write("kist/inside.py", APP)
+    assert getattr(loaded("kist/__init__.py").application, "__module__", "") == "kist.inside"
 
 
 def test_a_file_may_import_its_neighbour(write: Write) -> None:
@@ -227,13 +248,13 @@ def test_a_directory_that_is_not_there_is_refused(write: Write) -> None:
     ("target", "message", "hint"),
     [
         ("shp:app", "there is no module 'shp' in {} or on sys.path", "did you mean `shop:app`?"),
-        ("kit.shap:app", "there is no module 'kit.shap' in {}/kit", "did you mean `kit.shape:app`?"),
-        ("kot.shape", "there is no module 'kot' in {} or on sys.path", "did you mean `kit.shape`?"),
+        ("kist.shap:app", "there is no module 'kist.shap' in {}/kist", "did you mean `kist.shape:app`?"),
+        ("kost.shape", "there is no module 'kost' in {} or on sys.path", "did you mean `kist.shape`?"),
         ("shop.app", "'shop' is a module, not a package", "did you mean `shop:app`?"),
         (
             "zzzzzz",
             "there is no module 'zzzzzz' in {} or on sys.path",
-            "it has kit, shop; --app-dir names another",
+            "it has kist, shop; --app-dir names another",
         ),
         ("shap.py", "there is no file 'shap.py'", "did you mean `shop.py`?"),
         ("no/shop.py", "there is no file 'no/shop.py'", "there is no such directory: {}/no"),
@@ -241,20 +262,24 @@ def test_a_directory_that_is_not_there_is_refused(write: Write) -> None:
         ("shop:app.x.y", "shop:app has no attribute 'x'", "it holds nothing"),
         ("shop:number", "shop:number is of type int, which cannot be called", "name it: `shop:app`"),
         (
-            "kit/shape:app",
-            "'kit/shape:app' is neither a module nor a .py file",
-            "`kit/shape.py:app` or `kit.shape:app`",
+            "kist/shape:app",
+            "'kist/shape:app' is neither a module nor a .py file",
+            "`kist/shape.py:app` or `kist.shape:app`",
         ),
         (
-            "kit/shape.txt",
-            "'kit/shape.txt' is neither a module nor a .py file",
+            "kist/shape.txt",
+            "'kist/shape.txt' is neither a module nor a .py file",
             "name a .py file, or a module",
         ),
         ("readme.txt:app", "'readme.txt' is a file, but not one of Python", "name a .py file, or a module"),
         ("shop:make(1)", "'shop:make(1)' calls a factory with arguments", "without arguments"),
+        ("shop:make().app", "'shop:make().app' goes on after it calls a factory", "the application itself"),
+        ("shop.py/app", "'shop.py/app' joins a file and an attribute by a slash", "`shop.py:app`?"),
+        ("shop:shelf.nope", "shop:shelf has no attribute 'nope'", "it has inner"),
+        ("shop:shelf.iner.app", "shop:shelf has no attribute 'iner'", "did you mean `shop:shelf.inner`?"),
         ("shop:", "'shop:' does not name an attribute", "write module:attribute"),
-        ("kit/", "'kit/' is a directory", "name a module or a file: `kit.shape` or `kit`"),
-        ("./kit/:app", "'./kit/' is a directory", "`kit.shape:app` or `kit:app`"),
+        ("kist/", "'kist/' is a directory", "name a module or a file: `kist.shape` or `kist`"),
+        ("./kist/:app", "'./kist/' is a directory", "`kist.shape:app` or `kist:app`"),
         ("bare/", "'bare/' is a directory", "`bare/main.py` or `bare/aside.py`"),
         ("bare", "bare is a directory", "`bare/main.py` or `bare/aside.py`"),
         ("bare:app", "bare has no attribute 'app'", "`bare/main.py:app` or `bare/aside.py:app`"),
@@ -265,10 +290,10 @@ def test_a_directory_that_is_not_there_is_refused(write: Write) -> None:
             "'shop.py.app' joins a file and an attribute by a dot",
             "did you mean `shop.py:app`?",
         ),
-        ("kit/shape.py.app", "'kit/shape.py.app' joins a file", "did you mean `kit/shape.py:app`?"),
+        ("kist/shape.py.app", "'kist/shape.py.app' joins a file", "did you mean `kist/shape.py:app`?"),
         ("my-app:app", "'my-app' is not the name of a module", "did you mean `my-app.py:app`?"),
-        ("kit:shape", "kit has no attribute 'shape'", "did you mean `kit.shape`?"),
-        ("kit:shape.app", "kit has no attribute 'shape'", "did you mean `kit.shape:app`?"),
+        ("kist:shape", "kist has no attribute 'shape'", "did you mean `kist.shape`?"),
+        ("kist:shape.app", "kist has no attribute 'shape'", "did you mean `kist.shape:app`?"),
         (":app", "':app' does not name a module", "write module:attribute"),
         ("my-shop:app", "'my-shop:app' does not name a module", "write module:attribute"),
     ],
@@ -277,9 +302,10 @@ def test_a_target_that_is_not_there_names_the_next_step(
     write: Write, tmp_path: Path, target: str, message: str, hint: str
 ) -> None:
     write("readme.txt", "")
-    write("shop.py", APP + "number = 3\n")
-    write("kit/__init__.py", "")
-    write("kit/shape.py", APP)
+    shelf = "class Shelf: pass\nshelf = Shelf()\nshelf.inner = Shelf()\nshelf.inner.app = app\n"
+    write("shop.py", APP + "number = 3\n" + shelf)
+    write("kist/__init__.py", "")
+    write("kist/shape.py", APP)
     write("bare/aside.py", APP)
     write("bare/main.py", APP)
     write("deep/bare/main.py", APP)
@@ -307,6 +333,31 @@ def test_a_failed_import_inside_the_application_shows_its_own_traceback(write: W
     assert f'File "{path}", line 1' in problem.detail
     assert f'File "{inner}", line 2' in problem.detail
     assert problem.detail.count("File ") == 2
+
+
+@pytest.mark.parametrize(
+    ("imports", "message", "hint"),
+    [
+        ("from .viws import views", "kist imports 'kist.viws', which is not in {}/kist", "`views`"),
+        ("import kist.other.deep", "kist imports 'kist.other', which is not in {}/kist", "make it"),
+        (
+            "import kist.inner.gone",
+            "kist imports 'kist.inner.gone', which is not in {}/kist/inner",
+            "make it",
+        ),
+        ("import absent.part", "kist imports 'absent', which is not installed", "install it"),
+    ],
+)
+def test_a_module_that_a_package_lacks_is_not_to_be_installed(
+    write: Write, tmp_path: Path, imports: str, message: str, hint: str
+) -> None:
+    write("kist/__init__.py", f"{imports}\n")
+    write("kist/views.py", "views = 1\n")
+    write("kist/inner/__init__.py", "")
+    problem = refused("kist:app")
+    assert problem.message == message.format(tmp_path)
+    assert hint in problem.hint
+    assert problem.detail.count("File ") == 1
 
 
 def test_a_missing_import_in_a_file_shows_its_own_traceback(write: Write) -> None:

@@ -45,7 +45,7 @@ def test_the_lines_are_those_that_people_know(capsys: pytest.CaptureFixture[str]
     log.process_started(12)
     log.startup_begins()
     log.startup_complete()
-    log.serving(["http://127.0.0.1:8000", "unix socket /x"])
+    log.serving(["http://127.0.0.1:8000", "unix socket /x"], "Bridgehead")
     log.stopping()
     log.shutdown_begins()
     log.shutdown_complete()
@@ -66,10 +66,10 @@ def test_the_lines_are_those_that_people_know(capsys: pytest.CaptureFixture[str]
 def test_colours_are_uvicorns(capsys: pytest.CaptureFixture[str]) -> None:
     log.configure(Config(log_level="info", use_colors=True))
     log.process_started(12)
-    log.serving(["http://x"])
+    log.serving(["http://x"], "Uvicorn")
     assert lines(capsys) == [
         "\x1b[32mINFO\x1b[0m:     Started server process [\x1b[36m12\x1b[0m]",
-        "\x1b[32mINFO\x1b[0m:     Bridgehead running on \x1b[1mhttp://x\x1b[0m (Press CTRL+C to quit)",
+        "\x1b[32mINFO\x1b[0m:     Uvicorn running on \x1b[1mhttp://x\x1b[0m (Press CTRL+C to quit)",
     ]
 
 

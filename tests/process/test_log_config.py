@@ -272,7 +272,7 @@ def test_none_leaves_logging_alone(caplog: pytest.LogCaptureFixture) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("missing.json", None, "missing.json cannot be read: No such file or directory"),
+        ("missing.json", None, "missing.json cannot be read: no such file or directory"),
         ("log.json", "{", "log.json is no valid log configuration: Expecting property name"),
         ("log.json", "[]", "log.json holds no table at its top"),
         ("log.json", "{}", "log.json cannot be used: dictionary doesn't specify a version"),
@@ -304,5 +304,6 @@ def test_a_file_that_cannot_be_used_is_refused_with_the_reason(
 def test_a_file_that_cannot_be_used_ends_the_start(tmp_path: Path) -> None:
     with Server("log_app:app", "--log-config", str(tmp_path / "missing.ini"), ready=False) as server:
         assert server.wait_exit() == 3
-        assert "missing.ini cannot be read: No such file or directory" in server.stderr
+        assert "missing.ini cannot be read: no such file or directory" in server.stderr
+        assert "check the path of --log-config" in server.stderr
         assert "Traceback" not in server.stderr

@@ -13,6 +13,7 @@ import pytest
 
 from bridgehead import socket_file
 from bridgehead.address import Address, TcpAddress, parse_address
+from bridgehead.config import Config
 from bridgehead.errors import StartError
 from bridgehead.sockets import Bound, Kind, bind
 
@@ -113,8 +114,10 @@ def test_an_address_in_use_is_named_and_never_shared(listen: Listen) -> None:
         other.listen()
         port = other.getsockname()[1]
         problem = refused(parse_address(f"127.0.0.1:{port}"))
+        by_port = refused(*Config(port=port).addresses())
     assert problem.message == f"127.0.0.1:{port} is already in use"
-    assert "--port (0 takes a free one)" in problem.hint
+    assert "another port with --bind (0 takes a free one)" in problem.hint
+    assert "another port with --port (0 takes a free one)" in by_port.hint
     (again,) = listen(f"127.0.0.1:{port}")
     assert refused(parse_address(f"0.0.0.0:{port}")).message == f"0.0.0.0:{port} is already in use"
     assert port_of(again) == port

@@ -45,3 +45,15 @@ def test_at_debug_level_there_is_none_of_it() -> None:
         server.stop()
         assert "ASGI [" not in server.stderr
         assert "connection" not in server.stderr
+
+
+def test_no_name_that_a_proxy_gives_can_steer_a_terminal_or_end_a_line() -> None:
+    with Server("wire_app:app", "--log-level", "trace") as server:
+        with server.connect() as client:
+            forged = '\x9b2J\x85forged"\\'
+            client.send(request("/hello", headers=[("X-Forwarded-For", forged)]))
+            assert client.read_response().status == 200
+        line = server.wait_line("ASGI [2] Started")
+        assert line.startswith(r"TRACE:    \xc2\x9b2J\xc2\x85forged\x22\x5c:0 - ASGI [2] Started"), line
+        server.stop()
+    assert all(letter in "\n\x1b" or " " <= letter <= "~" for letter in server.stderr)

@@ -5,10 +5,12 @@ The ways are functions of `log_app.py`. Not `--log-config`, which has a file of 
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 
 import pytest
-from harness import Server, request
+from harness import UVICORN, Server, request
 
 
 def sunk(output: str) -> list[str]:
@@ -160,3 +162,41 @@ def test_no_access_log_is_no_access_log_for_loggers_too() -> None:
         server.ask("/hello")
         server.stop()
         assert "/hello" not in server.stdout
+
+
+VAIN = "does nothing: the handlers that uvicorn.access was given have formatters of their own"
+FORM = ("--access-log-format", "form {status}")
+
+
+@pytest.mark.skipif(UVICORN, reason="uvicorn has no such option")
+@pytest.mark.parametrize("way", ["uvicorns_own", "intercepted"])
+def test_a_format_that_no_handler_writes_is_told_of_once(way: str) -> None:
+    with serve(way, *FORM) as server:
+        server.ask("/hello")
+        server.stop()
+        assert server.stderr.count(f"--access-log-format {VAIN}") == 1
+        assert "form 200" not in server.stdout
+    with serve(way, "--log-format", "json") as server:
+        server.stop()
+        assert server.stderr.count("--log-format json does nothing for access lines: ") == 1
+
+
+@pytest.mark.skipif(UVICORN, reason="uvicorn has no such option")
+@pytest.mark.parametrize("way", ["", "beside", "filtered"])
+def test_a_format_that_a_handler_of_ours_writes_is_not_told_of(way: str) -> None:
+    with serve(way, *FORM) as server:
+        server.ask("/hello")
+        server.wait_line("form 200", stream="stdout")
+        server.stop()
+        assert "does nothing" not in server.stderr
+
+
+@pytest.mark.skipif(UVICORN, reason="uvicorn has no such option")
+def test_a_format_that_a_configuration_has_no_handler_for_is_told_of(tmp_path: Path) -> None:
+    handler = {"class": "logging.StreamHandler", "stream": "ext://sys.stderr"}
+    logs = {"version": 1, "handlers": {"out": handler}, "root": {"handlers": ["out"], "level": "INFO"}}
+    file = tmp_path / "logs.json"
+    file.write_text(json.dumps(logs))
+    with Server("log_app:app", "--log-config", str(file), *FORM) as server:
+        server.stop()
+        assert server.stderr.count(f"--access-log-format {VAIN}") == 1

@@ -92,6 +92,18 @@ def test_a_parser_of_uvicorns_is_one_warning(folder: Path) -> None:
     assert "--http" not in answer(folder, "--http", "auto")[1]
 
 
+@pytest.mark.parametrize("word", ["websockets", "websockets-sansio", "wsproto"])
+def test_a_library_of_uvicorns_is_one_warning(folder: Path, word: str) -> None:
+    _, said = answer(folder, "--ws", word)
+    assert said.count(f"--ws {word} changes nothing") == 1
+
+
+def test_uvicorns_third_loop_is_that_of_its_package(folder: Path) -> None:
+    (folder / "zuvloop.py").write_text("import asyncio\n\nnew_event_loop = asyncio.SelectorEventLoop\n")
+    assert "SelectorEventLoop" in answer(folder, "--loop", "zuvloop")[0]
+    assert read_config(["x:app"], {"UVICORN_LOOP": "zuvloop"}).loop == "zuvloop:new_event_loop"
+
+
 def test_the_size_of_h11s_events_is_that_of_a_head() -> None:
     config = read_config(["x:app", "--h11-max-incomplete-event-size", "64k"], {})
     assert config.limit_header_bytes == 64 * 1024

@@ -24,6 +24,12 @@ def program(name: str) -> str | None:
     return shutil.which(name, path=f"{os.environ['PATH']}:{SYSTEM}:{UNPACKED}{SYSTEM}")
 
 
+def environment() -> dict[str, str]:
+    """For a program that may have been unpacked, and its libraries beside it."""
+    libraries = [str(path) for path in (UNPACKED / "usr/lib").glob("*-linux-gnu")]
+    return {**os.environ, "LD_LIBRARY_PATH": ":".join(libraries)}
+
+
 def nginx_module(name: str) -> Path | None:
     """A module that nginx loads."""
     for root in (Path("/"), UNPACKED):
@@ -52,16 +58,20 @@ def haproxy(folder: Path, configuration: str, port: int) -> Iterator[None]:
         yield
 
 
+def nginx_paths(folder: Path) -> str:
+    """Where nginx keeps bodies, for `http`: the places that it was built with come with its installation."""
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    return "".join(f"  {kind}_temp_path {folder}/{kind};\n" for kind in kinds)
+
+
 @contextmanager
 def nginx(folder: Path, configuration: str, port: int) -> Iterator[None]:
-    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    paths = "".join(f"  {kind}_temp_path {folder}/{kind};\n" for kind in kinds)
     stream = nginx_module("ngx_stream_module.so")
     load = f"load_module {stream};\n" if stream is not None else ""
     file = folder / "nginx.conf"
     file.write_text(
         f"{load}daemon off;\nmaster_process off;\npid {folder}/pid;\nerror_log stderr;\nevents {{}}\n"
-        + configuration.replace("http {\n", f"http {{\n  access_log off;\n{paths}")
+        + configuration.replace("http {\n", f"http {{\n  access_log off;\n{nginx_paths(folder)}")
     )
     path = program("nginx")
     assert path is not None
@@ -71,11 +81,9 @@ def nginx(folder: Path, configuration: str, port: int) -> Iterator[None]:
 
 @contextmanager
 def _running(command: list[str], folder: Path, port: int) -> Iterator[None]:
-    libraries = [str(path) for path in (UNPACKED / "usr/lib").glob("*-linux-gnu")]
-    environment = {**os.environ, "LD_LIBRARY_PATH": ":".join(libraries)}
     with (
         open(folder / "said", "wb") as said,
-        subprocess.Popen(command, env=environment, stdout=said, stderr=subprocess.STDOUT) as process,
+        subprocess.Popen(command, env=environment(), stdout=said, stderr=subprocess.STDOUT) as process,
     ):
         try:
             _wait_for(port, process, folder)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import fields
 from typing import Any
 
 import httpx
@@ -13,8 +15,20 @@ from harness import APPS
 
 from bridgehead.errors import StartError
 from bridgehead.load import Report, load
-from bridgehead.pytest_plugin import MakeClient, MakeUpstream
-from bridgehead.testing import Served, running
+from bridgehead.pytest_plugin import Load, MakeCanary, MakeClient, MakeUpstream, ServeApp
+from bridgehead.testing import (
+    Canary,
+    Faults,
+    Served,
+    half_closing_client,
+    never_reading_client,
+    resetting_client,
+    running,
+    slow_client,
+)
+from bridgehead.testing.canary import CanaryKeywords
+from bridgehead.testing.clients import ClientKeywords
+from bridgehead.testing.faults import FaultKeywords
 
 BODY = 4_000_000
 
@@ -61,7 +75,8 @@ def test_latency_is_the_least_and_jitter_comes_on_top(faulty_upstream: MakeUpstr
 def test_each_rate_is_the_share_of_its_fault(
     faulty_upstream: MakeUpstream, rate: str, kind: str, counted: str
 ) -> None:
-    upstream = faulty_upstream(**{rate: 0.5}, body_size=1000, seed=7)
+    share: dict[str, Any] = {rate: 0.5}
+    upstream = faulty_upstream(**share, body_size=1000, seed=7)
     report = load(upstream.url, requests=60, connections=15, timeout=0.3)
     assert set(report.errors_by_kind) == {kind}, report.first_errors
     assert 15 <= report.errors <= 45
@@ -99,9 +114,7 @@ def test_faults_change_while_it_runs(faulty_upstream: MakeUpstream) -> None:
         {"reset_rate": math.nan},
     ],
 )
-def test_rates_that_are_no_shares_are_refused(
-    faults: dict[str, float], faulty_upstream: MakeUpstream
-) -> None:
+def test_rates_that_are_no_shares_are_refused(faults: dict[str, Any], faulty_upstream: MakeUpstream) -> None:
     with pytest.raises(ValueError, match="shares"):
         faulty_upstream(**faults)
 
@@ -196,4 +209,48 @@ def test_a_rate_that_was_not_kept_breaks_the_promise(faulty_upstream: MakeUpstre
 
 def test_a_percentile_that_no_report_has_is_a_type_error(server: Served) -> None:
     with pytest.raises(TypeError, match="no 'p42'"):
-        report_of(server, requests=5).assert_slo(p42=1)
+        report_of(server, requests=5).assert_slo(p42=1)  # type: ignore[call-arg]
+
+
+# --- what type checkers see; mypy would call an `ignore` that has no use an error
+
+
+def test_a_mistyped_option_of_a_fixture_is_a_type_error(
+    serve_app: ServeApp,
+    load: Load,
+    faulty_upstream: MakeUpstream,
+    canary: MakeCanary,
+    slow_client: MakeClient,
+) -> None:
+    upstream = faulty_upstream(latency="1ms")
+    with pytest.raises(TypeError, match="latencey"):
+        faulty_upstream(latencey=3)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="latencey"):
+        upstream.change(latencey=3)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="conections"):
+        load(upstream, conections=4)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="patients"):
+        canary(upstream, patients=1)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="peace"):
+        slow_client(upstream, peace=1)  # type: ignore[call-arg]
+    # Of a server's options types are not checked, for they would be written twice.
+    with pytest.raises(TypeError, match="root_pth"):
+        serve_app("wire_app:app", cwd=APPS, root_pth="/api")
+
+
+def test_type_checkers_know_the_options_that_there_are() -> None:
+    assert set(FaultKeywords.__annotations__) == {each.name for each in fields(Faults)}
+    assert set(CanaryKeywords.__annotations__) == _named(Canary)
+    ours: tuple[Callable[..., object], ...] = (
+        slow_client,
+        resetting_client,
+        half_closing_client,
+        never_reading_client,
+    )
+    assert set(ClientKeywords.__annotations__) == set().union(*map(_named, ours))
+
+
+def _named(call: Callable[..., object]) -> set[str]:
+    """What it takes by name alone."""
+    parameters = inspect.signature(call).parameters.values()
+    return {each.name for each in parameters if each.kind is each.KEYWORD_ONLY}

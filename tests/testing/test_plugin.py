@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.testing import running
+from bridgehead.testing import ServerProcess, running
 from bridgehead.testing.logs import KEPT, Logs
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -215,6 +215,61 @@ def test_a_server_that_does_not_end_well_fails_its_test(project: pytest.Pytester
     result.stdout.fnmatch_lines(["*ended by SIGKILL, and nobody called kill()*"])
 
 
+SLIPPING = """
+    import asyncio
+    import gc
+    import pytest
+    from greeting import app as greet
+
+    async def nothing():
+        await asyncio.get_running_loop().create_future()
+
+    async def forgets(scope, receive, send):
+        if scope["type"] == "http":
+            nothing()
+        await greet(scope, receive, send)
+
+    async def loses(scope, receive, send):
+        if scope["type"] == "http":
+            asyncio.ensure_future(nothing())
+            await asyncio.sleep(0)
+            gc.collect()
+        await greet(scope, receive, send)
+
+    @pytest.mark.parametrize("where", ["process", "thread"])
+    @pytest.mark.parametrize("name", ["forgets", "loses"])
+    def test_slips(serve_app, name, where):
+        assert serve_app(f"test_it:{name}", where=where).client.get("/").text == "hello"
+"""
+
+
+def test_what_an_application_forgets_and_loses_fails_its_test_on_a_thread_as_well(
+    project: pytest.Pytester,
+) -> None:
+    project.makepyfile(test_it=SLIPPING)
+    result = run(project, "-rfE")
+    # By the warnings that are errors there, pytest fails the test itself.
+    result.assert_outcomes(passed=3, failed=1, errors=3)
+    result.stdout.fnmatch_lines(["FAILED*forgets-thread*PytestUnraisable*"])
+    for case in ("forgets-process", "loses-process", "loses-thread"):
+        result.stdout.fnmatch_lines([f"ERROR*{case}*"])
+
+
+def test_what_the_tests_own_loop_says_is_no_complaint_of_a_server(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        """
+        import greeting
+        import logging
+
+        def test_said_elsewhere(serve_app):
+            server = serve_app(greeting.app)
+            logging.getLogger("asyncio").error("Task was destroyed but it is pending!")
+            server.stop()
+        """
+    )
+    run(project).assert_outcomes(passed=1)
+
+
 def test_a_server_whose_application_does_not_end_in_time_fails_its_test(project: pytest.Pytester) -> None:
     project.makepyfile(
         hanging="""
@@ -291,6 +346,14 @@ def test_a_log_keeps_its_last_lines() -> None:
     assert len(logs) == KEPT
     assert "line 4\n" not in logs
     assert logs.wait_for(f"line {KEPT + 4}") == f"line {KEPT + 4}"
+
+
+def test_a_line_is_waited_for_however_long_its_server_has_run() -> None:
+    with pytest.MonkeyPatch.context() as short:
+        # It takes longer than this to begin, so it has by then.
+        short.setattr("bridgehead.testing.in_process.STOP_SECONDS", 0.01)
+        server = ServerProcess("bridgehead.testing.canary_app:app", lifespan="off").__enter__()
+    server.__exit__(None, None, None)
 
 
 def test_a_server_finds_what_pytest_finds_by_its_pythonpath(project: pytest.Pytester) -> None:

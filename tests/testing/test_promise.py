@@ -26,7 +26,9 @@ from bridgehead.testing import (
     Ledger,
     Outcome,
     Sent,
+    Served,
     ServerProcess,
+    Verdict,
     judge,
     read_ledger,
 )
@@ -230,6 +232,24 @@ def says_an_interim_answer_first(ledger: Ledger, request: int) -> bytes:
     return b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + keeps(ledger, request)
 
 
+def chunked(ledger: Ledger, request: int, end: bytes) -> bytes:
+    ledger.note(request, Event.STARTED)
+    started = b"HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+    return started + b"800;a=b\r\n" + body_of(request) + b"\r\n" + end
+
+
+def has_trailers(ledger: Ledger, request: int) -> bytes:
+    return chunked(ledger, request, b"0\r\nx: y\r\nz: 1\r\n\r\n")
+
+
+def cuts_its_trailers(ledger: Ledger, request: int) -> bytes:
+    return chunked(ledger, request, b"0\r\nx: y\r\n")
+
+
+def says_more_behind_its_trailers(ledger: Ledger, request: int) -> bytes:
+    return chunked(ledger, request, b"0\r\nx: y\r\n\r\nz: 1\r\n")
+
+
 def invents(_: Ledger, request: int) -> bytes:
     return head(2048) + body_of(request)
 
@@ -298,6 +318,9 @@ def behaving(answer: Answering, folder: Folder) -> Iterator[str]:
         (says_too_much, {Breach.BROKEN_OFF}),
         (says_an_interim_answer_alone, {Breach.BROKEN_OFF}),
         (says_an_interim_answer_first, set()),
+        (has_trailers, set()),
+        (cuts_its_trailers, {Breach.BROKEN_OFF}),
+        (says_more_behind_its_trailers, {Breach.ANSWERED_TWICE}),
         (invents, {Breach.ANSWERED_BY_NOBODY}),
         (lambda _, __: None, {Breach.UNANSWERED}),
         (keeps, set()),
@@ -350,20 +373,57 @@ def test_two_canaries_watch_one_server(serve_app: ServeApp, canary: MakeCanary, 
     second.check().assert_kept()
 
 
+def kept_through_a_stop(server: Served, watching: Canary, answers: int) -> Verdict:
+    """What was seen of a server that is stopped after so many."""
+    watching.wait_for(answers)
+    server.stop()
+    watching.wait_for(5)
+    verdict = watching.check()
+    verdict.assert_kept()
+    assert verdict.outcomes[Outcome.ANSWERED] >= answers
+    return verdict
+
+
 def test_a_server_that_is_stopped_keeps_the_promise(
     serve_app: ServeApp, canary: MakeCanary, ledger: Folder, tmp_path: Path
 ) -> None:
     server = serve_app(TARGET, env=ledger.env)
     watching = canary(server, PATHS, rate=100, log=tmp_path / "client.jsonl")
-    watching.wait_for(40)
-    server.stop()
-    watching.wait_for(5)
-    verdict = watching.check()
-    verdict.assert_kept()
-    assert verdict.outcomes[Outcome.ANSWERED] >= 40
+    verdict = kept_through_a_stop(server, watching, 40)
     assert verdict.unended == ()
     assert len((tmp_path / "client.jsonl").read_text().splitlines()) == verdict.sent
 
+
+def test_a_canarys_bodies_arrive_as_they_were_sent_also_when_the_server_is_stopped(
+    serve_app: ServeApp, canary: MakeCanary, ledger: Folder
+) -> None:
+    server = serve_app(TARGET, env=ledger.env)
+    watching = canary(server, PATHS, rate=100, bodies=True)
+    kept_through_a_stop(server, watching, 48)
+
+
+def test_a_body_that_came_as_another_is_told(
+    serve_app: ServeApp, canary: MakeCanary, ledger: Folder, tmp_path: Path
+) -> None:
+    (tmp_path / "swapping.py").write_text(SWAPPING)
+    server = serve_app("swapping:app", cwd=tmp_path, env=ledger.env)
+    watching = canary(server, rate=100, bodies=True)
+    watching.wait_for(24)
+    verdict = watching.check()
+    assert {each.breach for each in verdict.violations} == {Breach.LOOKS_COMPLETE}
+    # Every third, of each kind: those without a body are right.
+    assert sum(not sent.is_right for sent in watching.log) == -(-len(watching.log) // 3)
+
+
+SWAPPING = """
+from bridgehead.testing import canary_app
+
+async def app(scope, receive, send):
+    async def swapped():
+        message = await receive()
+        return message | {"body": message.get("body", b"")[:-1] + b"?"} if message.get("body") else message
+    await canary_app.app(scope, swapped, send)
+"""
 
 FILES = Path(__file__).resolve().parent.parent / "tls" / "files"
 
@@ -379,12 +439,7 @@ def test_a_server_that_is_stopped_keeps_the_promise_by_tls(
     assert server.url.startswith("https://")
     believing = ssl.create_default_context(cafile=FILES / "authority.pem")
     watching = canary(server, PATHS, rate=50, tls=believing)
-    watching.wait_for(40)
-    server.stop()
-    watching.wait_for(5)
-    verdict = watching.check()
-    verdict.assert_kept()
-    assert verdict.outcomes[Outcome.ANSWERED] >= 40
+    kept_through_a_stop(server, watching, 40)
     assert any(sent.kept for sent in watching.log)
 
 

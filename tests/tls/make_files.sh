@@ -61,12 +61,21 @@ openssl rsa -in rsa.key -traditional -aes128 -passout 'pass:a password' -out rsa
 openssl rsa -in rsa.key -traditional -des3 -passout 'pass:a password' -out rsa-pkcs1-des3.key
 openssl pkcs8 -topk8 -in rsa.key -v2 aes-256-cbc -passout 'pass:a password' -out rsa-pkcs8-aes256.key
 openssl pkcs8 -topk8 -in server.key -scrypt -passout 'pass:a password' -out server-pkcs8-scrypt.key
+openssl pkcs8 -topk8 -in server.key -v2 des3 -v2prf hmacWithSHA1 -passout 'pass:a password' -out server-pkcs8-sha1-des3.key
+# And in one that is not taken: too weak.
+openssl pkcs8 -topk8 -in server.key -v1 PBE-MD5-DES -provider legacy -provider default \
+    -passout 'pass:a password' -out server-pkcs8-md5-des.key
+# And for what is not taken.
+openssl genpkey -algorithm RSA-PSS -pkeyopt rsa_keygen_bits:2048 -out rsa-pss.key
 
 client='extendedKeyUsage=clientAuth\n'
 signed client '/C=DE/O=Rot, Weiß \+ Co/CN=alice' between "$client"
 cat client.pem between.pem >client-chain.pem
 signed revoked '/CN=bob' authority "$client"
 signed stranger '/CN=stranger' stranger "$client"
+# Of somebody who has signed for nobody.
+ca -cert stranger.pem -keyfile stranger.key -gencrl \
+    -crl_lastupdate 20200101000000Z -crl_nextupdate 21200101000000Z -out stranger.crl
 ca -cert authority.pem -keyfile authority.key -revoke revoked.pem
 ca -cert authority.pem -keyfile authority.key -gencrl \
     -crl_lastupdate 20200101000000Z -crl_nextupdate 21200101000000Z -out revoked.crl

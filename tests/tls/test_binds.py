@@ -37,6 +37,10 @@ def test_who_comes_in_the_clear_is_sent_to_the_same_place_by_tls() -> None:
                 assert (answer.status, answer.header("location")) == (308, f"https://test:{secure}/tls?a=b")
                 reason = "Permanent Redirect: it came in the clear, and was sent to where TLS is spoken"
                 server.wait_line(f"DEBUG:    Refused a request of 127.0.0.1:{client.port}: {reason}")
+        with Client(("127.0.0.1", clear)) as client:
+            # What is asked of the whole server has no path.
+            client.send(b"OPTIONS * HTTP/1.1\r\nHost: test\r\n\r\n")
+            assert client.read_response().header("location") == f"https://test:{secure}/"
         place = f"http://localhost:{clear}/tls"
         answered = httpx.get(place, verify=trusting(), follow_redirects=True, trust_env=False)
         assert answered.json()["scheme"] == "https"

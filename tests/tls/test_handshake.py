@@ -93,6 +93,28 @@ def test_the_name_that_a_client_asks_for_chooses_the_certificate(server: Server)
             assert client.certificate() == der(shown), name
 
 
+@pytest.mark.parametrize(
+    ("ciphers", "shown"),
+    [
+        ("ECDHE-RSA-AES128-GCM-SHA256", "rsa.pem"),
+        ("ECDHE-ECDSA-AES128-GCM-SHA256", "server.pem"),
+        ("ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES128-GCM-SHA256", "server.pem"),
+    ],
+)
+def test_of_two_kinds_of_keys_for_a_name_a_client_is_shown_one_that_its_ciphers_go_with(
+    ciphers: str, shown: str
+) -> None:
+    context = trusting(maximum_version=ssl.TLSVersion.TLSv1_2)
+    context.set_ciphers(ciphers)
+    with (
+        Server(
+            "tls_app:app", *OURS, "--ssl-certfile", file("rsa.pem"), "--ssl-keyfile", file("rsa.key")
+        ) as two,
+        reach(two, context) as client,
+    ):
+        assert client.certificate() == der(shown)
+
+
 def test_protocols_that_are_not_there_are_refused(server: Server) -> None:
     context = trusting()
     context.set_alpn_protocols(["nonsense"])

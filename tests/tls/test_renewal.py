@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shutil
+import ssl
 from pathlib import Path
 from signal import SIGHUP
+from typing import Any
 
-from harness import Server
+import pytest
+from harness import Client, Server
 from harness.server import STARTUP_SECONDS
-from secured import FILES, der, reach, trusting
+from secured import FILES, OURS, der, facts, file, reach, trusting
 
 
 class Place:
@@ -67,3 +70,46 @@ def test_files_that_change_are_read_again(tmp_path: Path) -> None:
         shutil.copyfile(FILES / "server.key", place.key)
         server.wait_line("does not belong to the certificate", timeout=30)
         assert shown(server) == der("other.pem")
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_session_is_resumed_and_nobody_who_was_called_back_comes_back_with_one(
+    tmp_path: Path, version: ssl.TLSVersion
+) -> None:
+    called_back = tmp_path / "list.crl"
+    shutil.copyfile(FILES / "stranger.crl", called_back)
+    asks = ("--ssl-cert-reqs", "1", "--ssl-ca-certs", file("authority.pem"), "--ssl-crl", str(called_back))
+    with Server("tls_app:app", *OURS, *asks) as server:
+        context = trusting(client="revoked", minimum_version=version, maximum_version=version)
+        first, session = visit(server, context)
+        assert first["client_cert_name"] == "CN=bob"
+        again, resumed = visit(server, context, session)
+        assert again == first
+        shutil.copyfile(FILES / "revoked.crl", called_back)
+        server.wait_line("Read the certificates again", timeout=30)
+        for each in (None, session, resumed):
+            with pytest.raises((ssl.SSLError, ConnectionError)):
+                visit(server, context, each)
+
+
+def visit(server: Server, context: ssl.SSLContext, session: ssl.SSLSession | None = None) -> tuple[Any, Any]:
+    """What the application is told, and what the client may come back with."""
+    with Client(("127.0.0.1", server.port)) as client:
+        secured = context.wrap_socket(client.socket, server_hostname="localhost", session=session)
+        client.socket = secured
+        told = client.ask("/tls").json()["tls"]
+        assert secured.session_reused is (session is not None)
+        return told, secured.session
+
+
+def test_authorities_that_change_are_read_again(tmp_path: Path) -> None:
+    authorities = tmp_path / "authorities.pem"
+    shutil.copyfile(FILES / "stranger.pem", authorities)
+    asks = ("--ssl-cert-reqs", "1", "--ssl-ca-certs", str(authorities))
+    with Server("tls_app:app", *OURS, *asks) as server:
+        known = trusting(client="client-chain")
+        with pytest.raises((ssl.SSLError, ConnectionError)):
+            facts(server, known)
+        shutil.copyfile(FILES / "authority.pem", authorities)
+        server.wait_line("Read the certificates again", timeout=30)
+        assert facts(server, known)["client_cert_name"].startswith("CN=alice")

@@ -20,6 +20,7 @@ KEYS = [
     ("server.pem", "server-sec1.key"),
     ("server.pem", "server-sec1-aes256.key"),
     ("server.pem", "server-pkcs8-scrypt.key"),
+    ("server.pem", "server-pkcs8-sha1-des3.key"),
     ("rsa.pem", "rsa.key"),
     ("rsa.pem", "rsa-pkcs1.key"),
     ("rsa.pem", "rsa-pkcs1-aes128.key"),
@@ -65,13 +66,25 @@ def test_an_encrypted_key_needs_its_password(key: str, password: str | None, sai
     assert "--ssl-keyfile-password" in told.hint
 
 
+@pytest.mark.parametrize("password", [PASSWORD, "other"])
+def test_a_key_that_is_encrypted_as_nobody_should_is_not_taken_for_a_wrong_password(password: str) -> None:
+    told = problem(config("server.pem", "server-pkcs8-md5-des.key", ssl_keyfile_password=password))
+    assert "is encrypted in a way that is not known; PBES2 with PBKDF2 or scrypt" in told.message
+    assert "-aes256" in told.hint
+
+
 MISTAKES = {
-    "no such file": ({"certificate": "nowhere.pem"}, "nowhere.pem cannot be read", "check the path"),
+    "no such file": (
+        {"certificate": "nowhere.pem"},
+        "nowhere.pem cannot be read: no such file or directory",
+        "check the path",
+    ),
     "no certificate": ({"certificate": "server.key"}, "holds no certificate", "PEM"),
     "no key": ({"key": "server.pem"}, "holds no private key", "key"),
     "no key beside": ({"key": None}, "holds no private key", "--ssl-keyfile"),
     "another's key": ({"key": "other.key"}, "does not belong to the certificate", "made for"),
     "another's key of RSA": ({"key": "rsa.key"}, "does not belong to the certificate", "made for"),
+    "a key for RSA-PSS alone": ({"key": "rsa-pss.key"}, "for RSA-PSS alone, which is not taken", "plain RSA"),
     "wrong order": (
         {"certificate": "disordered.pem", "key": "leaf.key"},
         "number 2 belongs to the key, number 1 was due",
@@ -91,6 +104,11 @@ MISTAKES = {
     ),
     "no such cipher": ({"ssl_ciphers": "ECDHE+AESGCM:AES128-SHA"}, '"AES128-SHA"', "ECDHE-RSA-AES"),
     "no cipher for 1.2": ({"ssl_ciphers": "TLS_AES_128_GCM_SHA256"}, "no cipher for TLS 1.2", "1.3"),
+    "no cipher for the key": (
+        {"ssl_ciphers": "aRSA"},
+        '--ssl-ciphers "aRSA" leaves no cipher of TLS 1.2 for the certificate in',
+        "aECDSA",
+    ),
     "no version": ({"ssl_version": 5, "ssl_min_version": "1.3"}, "TLS 1.2 alone", "leave one"),
     "nobody to send on": ({"redirect_https": True}, "nobody comes in the clear", "--insecure-bind"),
 }

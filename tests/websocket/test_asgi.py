@@ -53,6 +53,11 @@ def test_messages_that_are_there_are_received_and_answered_without_waiting(serve
     assert socket.read_text() == "m0 0"
 
 
+def test_what_many_tasks_send_at_once_leaves_in_the_order_of_their_sends(server: Server) -> None:
+    socket = opened(server, "/sends-at-once")
+    assert [socket.read_text() for _ in range(500)] == [str(number) for number in range(500)]
+
+
 @pytest.mark.parametrize(
     ("query", "closing"),
     [

@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from harness import Server
+from harness import APPS
 from websockets.exceptions import ConnectionClosedOK, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Origin
+
+from bridgehead.testing import Served, running
 
 PATIENCE = 30
 ALL = ["websocket"], ["polling", "websocket"]
@@ -37,14 +39,14 @@ class Guest:
 
 
 @pytest.fixture(scope="module")
-def socketio_server() -> Iterator[Server]:
+def socketio_server() -> Iterator[Served]:
     pytest.importorskip("socketio", reason="python-socketio is not installed")
-    with Server("socketio_app:app", "--no-access-log") as server:
+    with running("socketio_app:app", cwd=APPS) as server:
         yield server
 
 
 @pytest.mark.parametrize("transports", ALL, ids=" then ".join)
-def test_two_guests_of_socketio_hear_each_other(socketio_server: Server, transports: list[str]) -> None:
+def test_two_guests_of_socketio_hear_each_other(socketio_server: Served, transports: list[str]) -> None:
     async def chat() -> None:
         first, second = Guest(), Guest()
         await first.enter(socketio_server.url, "Ann", transports)
@@ -59,10 +61,10 @@ def test_two_guests_of_socketio_hear_each_other(socketio_server: Server, transpo
 
     asyncio.run(chat())
     for name in ("Ann", "Bob"):
-        socketio_server.wait_line(f"app: {name} left: ", stream="stdout")
+        socketio_server.logs.wait_for(f"app: {name} left: ")
 
 
-def test_a_guest_of_socketio_that_is_refused_is_told_so(socketio_server: Server) -> None:
+def test_a_guest_of_socketio_that_is_refused_is_told_so(socketio_server: Served) -> None:
     socketio = pytest.importorskip("socketio")
 
     async def enter() -> None:
@@ -77,14 +79,14 @@ def test_a_guest_of_socketio_that_is_refused_is_told_so(socketio_server: Server)
 
 
 @pytest.fixture(scope="module")
-def channels_server() -> Iterator[Server]:
+def channels_server() -> Iterator[Served]:
     pytest.importorskip("channels", reason="Django Channels is not installed")
-    with Server("channels_chat_app:app", "--no-access-log") as server:
+    with running("channels_chat_app:app", cwd=APPS) as server:
         yield server
 
 
-def entered(server: Server, way: str, page: str | None = None) -> ClientConnection:
-    url = f"ws://127.0.0.1:{server.port}/ws/{way}/"
+def entered(server: Served, way: str, page: str | None = None) -> ClientConnection:
+    url = f"{server.ws_url}/ws/{way}/"
     return connect(url, origin=Origin(page or server.url), proxy=None, open_timeout=PATIENCE)
 
 
@@ -92,7 +94,7 @@ def entered(server: Server, way: str, page: str | None = None) -> ClientConnecti
     ("way", "to", "left"),
     [("chat", "AnonymousUser", "left by 1000"), ("threads", "a thread", "a thread's left by 1000")],
 )
-def test_guests_of_channels_hear_each_other(channels_server: Server, way: str, to: str, left: str) -> None:
+def test_guests_of_channels_hear_each_other(channels_server: Served, way: str, to: str, left: str) -> None:
     with entered(channels_server, way) as first, entered(channels_server, "chat") as second:
         first.send(json.dumps({"message": "hello"}))
         assert json.loads(first.recv(PATIENCE)) == {"message": "hello", "to": to}
@@ -102,10 +104,10 @@ def test_guests_of_channels_hear_each_other(channels_server: Server, way: str, t
             second.recv(PATIENCE)
         first.send(json.dumps({"message": "alone"}))
         assert json.loads(first.recv(PATIENCE)) == {"message": "alone", "to": to}
-    channels_server.wait_line(f"app: {left}", stream="stdout")
+    channels_server.logs.wait_for(f"app: {left}")
 
 
-def test_channels_refuses_a_strangers_page(channels_server: Server) -> None:
+def test_channels_refuses_a_strangers_page(channels_server: Served) -> None:
     with pytest.raises(InvalidStatus) as refused:
         entered(channels_server, "chat", page="http://elsewhere.example")
     assert refused.value.response.status_code == 403

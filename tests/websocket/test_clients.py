@@ -9,24 +9,25 @@ from collections.abc import Iterator
 
 import aiohttp
 import pytest
-from harness import Server
+from harness import APPS
 from websockets.exceptions import ConnectionClosedError, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 from websockets.typing import Subprotocol
+
+from bridgehead.testing import Served, running
 
 MESSAGES: list[str | bytes] = ["x", "", "word " * 1000, "é" * 100_000, b"", b"\0\xff" * 40_000]
 
 
 @pytest.fixture(scope="module", params=["ws", "wss"])
-def server(request: pytest.FixtureRequest) -> Iterator[Server]:
-    options = ("--ssl-self-signed",) if request.param == "wss" else ()
-    with Server("websocket_app:app", "--no-access-log", *options) as server:
+def server(request: pytest.FixtureRequest) -> Iterator[Served]:
+    with running("websocket_app:app", cwd=APPS, ssl_self_signed=request.param == "wss") as server:
         yield server
 
 
 @pytest.fixture
-def url(server: Server) -> str:
-    return server.addresses[0].replace("http", "ws", 1)
+def url(server: Served) -> str:
+    return server.ws_url
 
 
 def trusting(url: str) -> ssl.SSLContext | None:
@@ -86,8 +87,8 @@ def test_aiohttp_speaks_and_is_answered(url: str) -> None:
 
 
 def test_starlettes_endpoint_and_its_denial() -> None:
-    with Server("framework_websockets:starlette") as server:
-        url = f"ws://127.0.0.1:{server.port}"
+    with running("framework_websockets:starlette", cwd=APPS) as server:
+        url = server.ws_url
         with opened(f"{url}/ws", "chat") as client:
             assert client.subprotocol == "chat"
             assert client.response is not None
@@ -95,7 +96,7 @@ def test_starlettes_endpoint_and_its_denial() -> None:
             client.send("hello")
             assert client.recv() == "Message text was: hello"
             client.close(3333, "bye")
-        server.wait_line("app: left by 3333", stream="stdout")
+        server.logs.wait_for("app: left by 3333")
         with pytest.raises(InvalidStatus) as denied:
             opened(f"{url}/deny")
         response = denied.value.response
@@ -103,8 +104,8 @@ def test_starlettes_endpoint_and_its_denial() -> None:
 
 
 def test_fastapis_chat_of_several_clients() -> None:
-    with Server("framework_websockets:fastapi") as server:
-        url = f"ws://127.0.0.1:{server.port}/ws"
+    with running("framework_websockets:fastapi", cwd=APPS) as server:
+        url = f"{server.ws_url}/ws"
         with opened(f"{url}/1?token=a") as first:
             with opened(f"{url}/2?token=b") as second:
                 second.send("hello")

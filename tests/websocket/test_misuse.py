@@ -85,9 +85,9 @@ MISUSES = {
         None,
     ),
     "{'type': 'http.response.start', 'status': 200}": (
-        "`http.response.start` came, which belongs to another type of scope; `websocket.accept`, "
-        "`websocket.send`, `websocket.close`, `websocket.http.response.start` or "
-        "`websocket.http.response.body` was due",
+        "`http.response.start` came, which belongs to another type of scope; one of this scope was due: "
+        "`websocket.accept`, `websocket.send`, `websocket.close`, `websocket.http.response.start` or "
+        "`websocket.http.response.body`",
         None,
     ),
     "None": ("a message came as NoneType; a dict was due", None),

@@ -90,6 +90,20 @@ def test_what_comes_behind_a_handshake_that_the_application_refuses_is_no_reques
     assert "/hello/behind" not in server.ask("/seen").json()
 
 
+@pytest.mark.parametrize("behind", ["request", "frame"])
+def test_what_comes_with_a_handshake_that_the_application_would_refuse_is_neither_request_nor_frame(
+    server: Server, behind: str
+) -> None:
+    with server.connect() as client:
+        extra = request("/hello/at-once") if behind == "request" else frame(TEXT, b"early")
+        client.send(handshake("/end?how=plain&when=before") + extra)
+        response = client.read_response()
+        assert response.status in (400, 403)
+        assert response.closes
+        client.assert_closed()
+    assert "/hello/at-once" not in server.ask("/seen").json()
+
+
 @pytest.mark.parametrize("missing", ["Connection", "Upgrade"])
 def test_a_request_that_names_one_of_both_is_an_ordinary_one(server: Server, missing: str) -> None:
     with server.connect() as client:

@@ -327,6 +327,15 @@ def test_lines_that_a_stalled_pipe_never_took_are_told_of_at_the_end() -> None:
             os.close(writing)
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is full")
+def test_a_full_disk_stops_no_request() -> None:
+    with open("/dev/full", "wb") as full, Server("wire_app:app", stdout=full.fileno()) as server:
+        with server.connect() as client:
+            for _ in range(100):
+                assert client.ask("/hello").status == 200
+        server.stop()
+
+
 @pytest.mark.skipif(UVICORN, reason="uvicorn fails on a closed pipe")
 def test_a_closed_pipe_stops_no_request() -> None:
     reading, writing = os.pipe()

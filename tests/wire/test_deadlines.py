@@ -9,7 +9,9 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from harness import ClosedError, Server, request
+from harness import Client, Server, request
+
+from bridgehead.pytest_plugin import MakeClient
 
 SHORT = "300ms"
 PACE = ["--min-rate", "0"]
@@ -27,7 +29,16 @@ def server(loop: str) -> Iterator[Server]:
 def test_who_sends_nothing_is_closed_without_a_word(server: Server) -> None:
     with server.connect() as client:
         assert client.read_to_any_end() == b""
+        line = server.wait_line(f"127.0.0.1:{client.port}: ")
+    assert line.endswith(": Request Timeout: nothing came on the connection\n")
     assert server.ask("/hello").status == 200
+
+
+def test_a_head_of_head_that_does_not_end_is_told_so_without_a_body(server: Server) -> None:
+    with server.connect() as client:
+        client.send(b"HEAD / HTTP/1.1\r\n")
+        assert client.read_response(method="HEAD").status == 408
+        assert client.read_to_any_end() == b""
 
 
 @pytest.mark.parametrize(
@@ -89,27 +100,29 @@ def test_a_body_that_nobody_asks_for_may_take_its_time(server: Server) -> None:
         assert client.read_response().json() == {"size": 10, "largest": 10}
 
 
-def test_a_client_that_stops_reading_is_cut_off(server: Server) -> None:
-    with server.connect(receive_buffer=4096) as client:
-        client.send(request("/until-cut?name=cut"))
-        assert server.note("cut") == "ClientDisconnected"
-        with pytest.raises(ClosedError):
-            client.read_response()
+def test_a_client_that_stops_reading_is_cut_off(server: Server, never_reading_client: MakeClient) -> None:
+    client = never_reading_client(server, "/until-cut?name=cut")
+    assert server.note("cut") == "ClientDisconnected"
+    with pytest.raises(ConnectionError):
+        client.answer()
+    server.wait_line(": the client reads its answer too slowly, or not at all\n")
 
 
-def test_a_client_that_stops_reading_is_cut_off_though_all_that_is_declared_was_sent(server: Server) -> None:
-    with server.connect(receive_buffer=4096) as client:
-        client.send(request("/declared-until-gone?name=declared&size=16000000"))
-        assert server.note("declared") == "gone"
-        with pytest.raises(ClosedError):
-            client.read_response()
+def test_a_client_that_stops_reading_is_cut_off_though_all_that_is_declared_was_sent(
+    server: Server, never_reading_client: MakeClient
+) -> None:
+    client = never_reading_client(server, "/declared-until-gone?name=declared&size=16000000")
+    assert server.note("declared") == "gone"
+    with pytest.raises(ConnectionError):
+        client.answer()
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("rate", [200_000, 20_000])
 def test_a_client_that_reads_slowly_and_never_stops_is_waited_for(loop: str, rate: int) -> None:
     with (
-        Server("wire_app:app", "--loop", loop, "--timeout-write", "5") as server,
+        # The client's system tells of what was read in steps of 125 kB: at this rate, every 6.7 s.
+        Server("wire_app:app", "--loop", loop, "--timeout-write", "10") as server,
         server.connect() as client,
     ):
         client.send(request("/chunks?count=10000&size=10000"))
@@ -136,6 +149,28 @@ def test_a_rate_is_due_once_a_client_was_waited_for_long_enough(loop: str) -> No
             assert client.try_send(b"x" * 100)
             assert time.monotonic() < until
         assert client.read_response().status == 408
+
+
+@pytest.mark.runtimes
+def test_who_reads_on_and_below_the_rate_is_cut_off_and_the_handler_ends(loop: str) -> None:
+    """It never pauses for as long as it may; it only reads too little."""
+    options = ["--timeout-write", "30", "--min-rate", "1M"]
+    with (
+        Server("corpus_app:app", "--loop", loop, *options) as server,
+        server.connect(receive_buffer=4096) as client,
+    ):
+        client.send(request("/stream?n=209715200&name=slow-reader"))
+        with pytest.raises(ConnectionError):
+            read_slowly(client)
+        assert server.note("slow-reader") == "ended"
+
+
+def read_slowly(client: Client) -> None:
+    """100 kB in a second at most."""
+    until = time.monotonic() + 50
+    while time.monotonic() < until:
+        assert client.socket.recv(2000)
+        time.sleep(0.02)
 
 
 @pytest.mark.runtimes

@@ -53,6 +53,10 @@ LISTS = [
     (LOCAL, ["1.2.3.4:x"], ["1.2.3.4:x", 0]),
     (LOCAL, ["1.2.3.4, "], None),
     (LOCAL, [""], None),
+    (f"{LOCAL},", ["6.6.6.6, "], None),
+    (f"{LOCAL},", ["1.2.3.4"], ["1.2.3.4", 0]),
+    ("::/0", ["1.2.3.4"], None),
+    ("::ffff:127.0.0.1, ::ffff:0:0/96", ["1.2.3.4"], None),
     ("127.0.0.2", ["1.2.3.4"], None),
     ("", ["1.2.3.4"], None),
     ("127.0.0.0/8", ["1.2.3.4"], ["1.2.3.4", 0]),
@@ -166,6 +170,7 @@ def test_words_are_read_as_uvicorn_reads_them() -> None:
     assert trusted(None, {}) == Trusted(addresses=("127.0.0.1", "::1"))
     assert trusted(None, {"FORWARDED_ALLOW_IPS": "*"}) == Trusted(everybody=True)
     assert trusted("127.0.0.1", {"FORWARDED_ALLOW_IPS": "*"}) == Trusted(addresses=("127.0.0.1",))
+    assert trusted("127.0.0.1, ,") == Trusted(addresses=("127.0.0.1",))
     assert trusted("10.0.0.0/8 ,::1,proxy,fe80::1%eth0") == Trusted(
         addresses=("::1",), networks=(("10.0.0.0", 8),), names=("proxy", "fe80::1%eth0")
     )
@@ -176,10 +181,20 @@ def test_words_are_read_as_uvicorn_reads_them() -> None:
 
 @pytest.mark.skipif(UVICORN, reason="these are Bridgehead's own")
 def test_a_word_that_trusts_nobody_by_mistake_is_told() -> None:
-    assert misread("127.0.0.1,10.0.0.0/8,proxy") is None
+    assert misread("127.0.0.1, 10.0.0.0/8,fe80::1%eth0,unix,unix:,unknown,_hidden,") is None
     assert misread("*") is None
+    assert misread("") is None
     assert "did you mean 10.0.0.0/8?" in (misread("10.0.0.1/8") or "")
     assert "it is written as" in (misread("ten/8") or "")
     assert "only by itself" in (misread("*,10.0.0.1") or "")
+    assert "is no address, and nobody" in (misread("1.2.3.400") or "")
+    assert "is no address, and nobody" in (misread("[::1]") or "")
+    assert "names are not looked up" in (misread("127.0.0.1,localhost") or "")
+    assert "is IPv4 written as IPv6" in (misread("::1,::ffff:127.0.0.1") or "")
+    assert "is IPv4 written as IPv6" in (misread("::ffff:a00:0/104") or "")
+    assert misread("::/0,::ffff:0:0:0/96,2001:db8::/32") is None
+    assert "by the word unix" in (misread("/run/app.sock") or "")
     with served("--forwarded-allow-ips", "10.0.0.1/8") as server:
         server.wait_line("--forwarded-allow-ips: '10.0.0.1/8' is no network, and nobody is trusted by it")
+    with served(env={"FORWARDED_ALLOW_IPS": "1.2.3.400"}) as server:
+        server.wait_line("FORWARDED_ALLOW_IPS: '1.2.3.400' is no address, and nobody is trusted by it")

@@ -194,6 +194,7 @@ CHUNKS = {
     "no hexadecimal": b"g\r\nhello\r\n0\r\n\r\n",
     "16 digits": b"ffffffffffffffff\r\nhello\r\n0\r\n\r\n",
     "17 digits": b"10000000000000005\r\nhello\r\n0\r\n\r\n",
+    "16 zeros before a digit": b"0" * 16 + b"5\r\nhello\r\n0\r\n\r\n",
     "40 digits": b"5" * 40 + b"\r\nhello\r\n0\r\n\r\n",
     "carriage return and no line feed": b"5\rhello\r\n0\r\n\r\n",
     "two carriage returns": b"5\r\r;ext\r\nhello\r\n0\r\n\r\n",
@@ -354,8 +355,8 @@ def test_a_large_body_that_the_application_does_not_read_never_becomes_requests(
     with server.connect() as client:
         client.try_send(request("/noread", method="POST", body=body))
         client.try_send(follower)
-        # The kernel's reset may overtake the answer: a lingering close is not promised yet.
-        with contextlib.suppress(ClosedError):
+        # uvicorn's reset may overtake its answer.
+        with contextlib.suppress(ClosedError) if UVICORN else contextlib.nullcontext():
             response = client.read_response()
             assert response.body == b"not read"
             assert response.closes or UVICORN

@@ -59,6 +59,15 @@ def server() -> Iterator[Server]:
         yield server
 
 
+@pytest.mark.parametrize("target", [b"http://user:secret@test/hello", b"http://user@test/hello"])
+def test_userinfo_in_the_target_is_the_targets_fault(server: Server, target: bytes) -> None:
+    with server.connect() as client:
+        client.send(b"GET %b HTTP/1.1\r\nHost: test\r\n\r\n" % target)
+        answer = client.read_response()
+    assert (answer.status, answer.closes) == (400, True)
+    assert b"the request target must" in answer.body
+
+
 def test_a_request_without_host_is_refused(server: Server) -> None:
     assert_refused(server, request("/hello", host=None), {400})
 

@@ -78,8 +78,20 @@ def test_a_head_that_could_not_be_read_has_dashes_for_fields() -> None:
     with Server("log_app:app", "--access-log-format", form) as server:
         with server.connect() as client:
             client.send(b"no http\r\n\r\n")
-            assert client.read_response().status == 400
-        assert server.wait_line("400", stream="stdout") == "- - - 400 0 0 - 0.000000\n"
+            response = client.read_response()
+            assert response.status == 400
+        expected = f"- - - 400 0 {len(response.body)} - -\n"
+        assert server.wait_line("400", stream="stdout") == expected
+
+
+def test_a_head_that_could_not_be_read_is_null_in_json_but_for_what_was_sent() -> None:
+    with Server("log_app:app", "--log-format", "json") as server:
+        with server.connect() as client:
+            client.send(b"no http\r\n\r\n")
+            response = client.read_response()
+        line = json.loads(server.wait_line("400", stream="stdout"))
+        assert [line[name] for name in ("method", "target", "protocol", "duration")] == [None] * 4
+        assert (line["bytes_in"], line["bytes_out"]) == (0, len(response.body))
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ from harness import Server
 
 HOST = b"Host: test\r\n"
 
+RAW = 'Bad Request: the request target has a raw ", <, >, `, #, control or non-ASCII byte: percent-encode it'
+
 REFUSED = [
     (b"GET / HTTP/1.1\r\n\r\n", "Bad Request: an HTTP/1.1 request needs a Host header"),
     (b"GET / HTTP/1.1\r\n" + HOST * 2 + b"\r\n", "Bad Request: one Host header was due, more came"),
@@ -17,6 +19,7 @@ REFUSED = [
         "Bad Request: the Host header is not a host with an optional port",
     ),
     (b"OPTIONS ftp://x/ HTTP/1.1\r\nHost: x\r\n\r\n", "Bad Request: the request target must begin with /"),
+    (b'GET /?a="1" HTTP/1.1\r\n' + HOST + b"\r\n", RAW),
     (b"TRACE / HTTP/1.1\r\n" + HOST + b"\r\n", "Not Implemented: this method is not served"),
     (
         b"POST / HTTP/1.1\r\n" + HOST + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
@@ -55,6 +58,25 @@ def test_a_refusal_says_why(server: Server, head: bytes, reason: str) -> None:
     assert line.startswith(f"DEBUG:    Refused a request of 127.0.0.1:{port}: {reason}")
     assert len(line) > len(f"DEBUG:    Refused a request of 127.0.0.1:{port}: ") + 20
     assert server.stderr.count(f"127.0.0.1:{port}") == 1
+
+
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        (b"HEAD / HTTP/1.1\r\n" + HOST + b"a: b\r\n" * 101 + b"\r\n", 431),
+        (b"HEAD /" + b"x" * 9000 + b" HTTP/1.1\r\n" + HOST + b"\r\n", 414),
+        (b"HEAD / HTTP/1.1\r\nHost\r\n\r\n", 400),
+    ],
+)
+@pytest.mark.parametrize("parts", [1, 3])
+def test_a_refusal_of_head_has_no_body(server: Server, head: bytes, status: int, parts: int) -> None:
+    with server.connect() as client:
+        for at in range(0, len(head), len(head) // parts + 1):
+            client.try_send(head[at : at + len(head) // parts + 1])
+        answer = client.read_response(method="HEAD")
+        assert answer.status == status
+        assert answer.header("content-length") not in (None, "0")
+        assert client.read_to_any_end() == b""
 
 
 def test_a_client_that_begins_in_http_2_is_told_of_too_where_that_is_off() -> None:

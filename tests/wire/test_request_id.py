@@ -124,6 +124,25 @@ def test_loggers_get_the_id_as_an_attribute(loop: str) -> None:
         assert server.wait_line("named") == f"{failed} | RuntimeError('theirs') | named\n"
 
 
+def test_a_formatter_that_shows_the_names_has_a_dash_where_there_are_none() -> None:
+    options = ("--request-id", "--log-level", "debug")
+    with Server("log_app:app", *options, env={"LOGGING": "named"}, allow=["Traceback"]) as server:
+        with server.connect() as client:
+            client.send(request("/fail", headers=[("x-request-id", "named")]))
+            client.read_response()
+        with server.connect() as client:
+            client.send(b"unreadable\r\n\r\n")
+            assert client.read_response().status == 400
+        server.stop()
+        assert "KeyError" not in server.stderr
+        assert re.search(r"sink uvicorn.access .* 500 id=named trace=-\n", server.stdout)
+        assert re.search(r"sink uvicorn.access .* 400 id=- trace=-\n", server.stdout)
+        assert "Exception in ASGI application (request named) id=named trace=-\n" in server.stderr
+        assert re.search(r"sink uvicorn.error Refused a request of .* id=- trace=-\n", server.stderr)
+        assert "sink uvicorn.error Shutting down id=- trace=-\n" in server.stderr
+        assert "sink uvicorn.error the application's own id=- trace=-\n" in server.stderr
+
+
 def test_as_json_id_and_trace_are_members(loop: str) -> None:
     options = ("--request-id", "--log-format", "json", "--loop", loop)
     with Server("log_app:app", *options, allow=["Traceback"]) as server:

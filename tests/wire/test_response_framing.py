@@ -67,6 +67,16 @@ def test_less_than_the_declared_length_closes_the_connection(server: Server, sen
     assert server.ask("/hello").status == 200
 
 
+@pytest.mark.skipif(UVICORN, reason="uvicorn says it in other words")
+def test_a_body_that_is_broken_off_is_logged(server: Server) -> None:
+    with server.connect() as client:
+        client.send(request("/declared?length=10&sends=2"))
+        with pytest.raises(ClosedError):
+            client.read_response()
+    says = "the application sent 8 bytes fewer than its content-length declares: the response was broken off"
+    server.wait_line(says)
+
+
 @pytest.mark.parametrize(
     "target",
     ["/hello", "/chunks?count=3&size=4", "/declared?length=10&sends=10", "/declared?length=10&sends=0"],

@@ -48,14 +48,16 @@ def test_an_underscore_is_no_dash(server: Server) -> None:
 
 
 @pytest.mark.skipif(UVICORN, reason="uvicorn joins a list of any length")
-def test_a_list_of_ten_thousand_is_too_long_and_one_that_fits_is_quick(server: Server) -> None:
+def test_a_list_of_ten_thousand_is_too_long_and_of_one_that_fits_a_hundred_are_walked(server: Server) -> None:
     with server.connect() as client:
         client.try_send(request("/scope", headers=[("X-Forwarded-For", ",".join(["10.0.0.1"] * 10_000))]))
         assert client.read_response().status == 431
     trusted = "127.0.0.1,10.0.0.0/8"
     with Server("wire_app:app", "--forwarded-allow-ips", trusted) as trusting, trusting.connect() as client:
-        several = [("X-Forwarded-For", ",".join(["10.0.0.1"] * 1_200)) for _ in range(2)]
-        assert client.ask("/scope", headers=several).json()["client"] == ["10.0.0.1", 0]
+        several = [
+            ("X-Forwarded-For", ",".join(f"10.0.{each}.{at}" for at in range(250))) for each in range(8)
+        ]
+        assert client.ask("/scope", headers=several).json()["client"] == ["10.0.7.150", 0]
 
 
 @pytest.mark.skipif(UVICORN, reason="uvicorn's parser alone decides")

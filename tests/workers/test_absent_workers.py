@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from harness import UVICORN, Client, Server, request
 from harness.server import STARTUP_SECONDS
 from harness.workers import imported, serve, wait_all, wait_gone, who
 
-from bridgehead.supervisor.backoff import Backoff
+from bridgehead.supervisor.backoff import Backoff, Prospects
 
 pytestmark = pytest.mark.skipif(UVICORN, reason="of workers that are ours")
 
@@ -72,11 +73,55 @@ def test_a_killed_worker_is_succeeded_and_nobody_else_notices() -> None:
         server.stop()
 
 
+@pytest.mark.parametrize(
+    ("path", "how"),
+    [
+        ("/exit-well", "ended with exit code 0"),
+        ("/exit", "ended with exit code 3"),
+        ("/abort", "was killed by SIGABRT"),
+        ("/fault", "was killed by SIGSEGV"),
+    ],
+)
+def test_however_a_handler_ends_its_worker_that_is_told_and_another_serves(path: str, how: str) -> None:
+    with serve(allow=["Fatal Python error"]) as server:
+        wait_all(server)
+        server.connect().send(request(path))
+        line = server.wait_line(f"] {how}. Another is started now.")
+        assert ('workers_app.py", line' in server.stderr) == ("was killed" in how)
+        ended = int(line.split("[")[1].split("]")[0])
+        [left] = set(imported(server)) - {ended}
+        server.wait_line("Application startup complete.", count=3, timeout=STARTUP_SECONDS)
+        third = imported(server)[2]
+        while who(server) != third:
+            pass
+        while who(server) != left:
+            pass
+        server.stop()
+
+
 def test_workers_of_which_none_comes_up_are_given_up(tmp_path: Path) -> None:
     with serve(env={"SEATS": str(tmp_path)}, ready=False) as server:
         assert server.wait_exit(60) == 1
-        assert "No worker has come up in 3 tries: giving up." in server.stderr
+        assert "No worker has come up in 5 tries: giving up." in server.stderr
         wait_gone(imported(server))
+
+
+def test_workers_of_which_none_stays_up_are_given_up() -> None:
+    with serve(env={"SHORT_LIVED": "yes"}, ready=False) as server:
+        assert server.wait_exit(60) == 1
+        assert re.search(r"No worker has stayed up in [56] tries: giving up\.", server.stderr)
+        wait_gone(imported(server))
+
+
+def test_while_others_serve_or_once_served_for_long_nobody_is_given_up() -> None:
+    hope = Prospects()
+    for served in (None, 0.1, 4.9):
+        hope.saw(served)
+    assert [hope.are_gone(failures, serving=False) for failures in (4, 5)] == [False, True]
+    assert not hope.are_gone(5, serving=True)
+    hope.saw(5.0)
+    assert not hope.are_gone(100, serving=False)
+    assert not Prospects(steady=True).are_gone(100, serving=False)
 
 
 def test_a_crash_loop_waits_ever_longer_and_a_steady_worker_ends_it() -> None:

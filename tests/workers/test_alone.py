@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
@@ -42,6 +45,111 @@ def test_on_sighup_a_successor_serves_and_the_process_stays_as_its_parent() -> N
         wait_gone(imported(server)[1:])
 
 
+def test_on_sigttin_two_workers_succeed_the_process_and_sigttou_takes_none_away_from_it() -> None:
+    with Server("workers_app:app") as server:
+        server.signal(signal.SIGTTOU)
+        server.wait_line("there is no worker to take away.")
+        assert who(server) == server.pid
+        server.signal(signal.SIGTTIN)
+        server.wait_line(f"Finished server process [{server.pid}]", timeout=STARTUP_SECONDS)
+        server.wait_line("Application startup complete.", count=3, timeout=STARTUP_SECONDS)
+        left = set(imported(server)[1:])
+        assert len(left) == 2
+        while left:
+            left.discard(who(server))
+        server.signal(signal.SIGTTOU)
+        server.wait_line("1 workers are wanted.")
+        server.wait_line("app: shutdown of ", count=2, timeout=STARTUP_SECONDS)
+        assert who(server) in imported(server)[1:]
+        server.stop()
+        wait_gone(imported(server)[1:])
+
+
+READS = """
+import threading
+
+def reads():
+    while not os.path.exists(os.environ["RELEASE"]):
+        time.sleep(0.01)
+    try:
+        os.read(os.open("/dev/tty", os.O_RDONLY), 1)
+    except OSError as error:
+        say(f"cannot read: {error.errno}")
+
+threading.Thread(target=reads, daemon=True).start()
+"""
+
+
+def test_an_application_that_reads_from_a_terminal_in_its_background_asks_for_one_worker_at_most(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "main.py").write_text((APPS / "workers_app.py").read_text() + READS)
+    release = tmp_path / "release"
+    command = [sys.executable, "-m", "bridgehead", "main:app", "--port", "0", "--no-use-colors"]
+    # The leader of the session is in the foreground, and what it starts is not.
+    leader = "import os, subprocess, sys; subprocess.run(sys.argv[1:], preexec_fn=os.setpgrp)"
+    process, terminal = pty.fork()
+    if process == 0:
+        os.chdir(tmp_path)
+        environment = {**os.environ, "RELEASE": str(release)}
+        os.execve(sys.executable, [sys.executable, "-c", leader, *command], environment)
+    said = ""
+
+    def until(text: str, count: int = 1) -> None:
+        nonlocal said
+        while said.count(text) < count:
+            said += os.read(terminal, 65536).decode()
+
+    until("Press CTRL+C")
+    number = re.search(r"Started server process \[(\d+)\]", said)
+    assert number is not None
+    release.touch()
+    try:
+        # The process itself, and both that succeed it.
+        until(f"cannot read: {errno.EIO}", count=3)
+    finally:
+        os.kill(int(number[1]), signal.SIGTERM)
+        os.kill(int(number[1]), signal.SIGCONT)
+    with contextlib.suppress(OSError):  # nobody has it open any more
+        while True:
+            said += os.read(terminal, 65536).decode()
+    os.close(terminal)
+    os.waitpid(process, 0)
+    assert said.count("One worker more is wanted") == 1
+    assert said.count("2 workers are wanted.") == 1
+
+
+LATE = """
+import pathlib
+
+def says_it_late(mark=pathlib.Path("said")):
+    loop = asyncio.get_running_loop()
+    close = loop.close
+
+    def close_and_say():
+        close()
+        os.kill(os.getpid(), signal.SIGHUP)
+
+    if not mark.exists():
+        mark.touch()
+        loop.close = close_and_say
+
+says_it_late()
+"""
+
+
+def test_a_hangup_that_comes_when_the_loop_is_closed_is_for_the_parent_that_the_process_becomes(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "main.py").write_text((APPS / "workers_app.py").read_text() + LATE)
+    with Server("main:app", "--loop", "asyncio", cwd=tmp_path) as server:
+        server.signal(signal.SIGHUP)
+        server.wait_line(SUCCEEDED, timeout=STARTUP_SECONDS)
+        server.wait_line("The reload is complete.", timeout=STARTUP_SECONDS)
+        assert who(server) == imported(server)[2]
+        server.stop()
+
+
 @pytest.mark.timeout(120)
 def test_no_request_is_lost_through_a_succession_and_the_reloads_after_it(tmp_path: Path) -> None:
     env = {"CANARY_LEDGER": str(tmp_path)}
@@ -61,12 +169,17 @@ def test_no_request_is_lost_through_a_succession_and_the_reloads_after_it(tmp_pa
 
 
 @pytest.mark.timeout(120)
-def test_a_limit_of_requests_has_a_single_process_succeeded(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("limit", "why"),
+    [(("--limit-max-requests", "100"), "has had "), (("--worker-max-rss", "1M"), "takes ")],
+    ids=["requests", "memory"],
+)
+def test_a_limit_has_a_single_process_succeeded(tmp_path: Path, limit: tuple[str, str], why: str) -> None:
     env = {"CANARY_LEDGER": str(tmp_path)}
-    options = ("--lifespan", "off", "--no-access-log", "--limit-max-requests", "100")
+    options = ("--lifespan", "off", "--no-access-log", *limit)
     with Server("bridgehead.testing.canary_app:app", *options, env=env) as server:
         with Canary(server.url, "/", ledger=tmp_path, rate=200) as canary:
-            server.wait_line(f"Process [{server.pid}] has had ", timeout=STARTUP_SECONDS)
+            server.wait_line(f"Process [{server.pid}] {why}", timeout=STARTUP_SECONDS)
             server.wait_line("Another takes over.", count=3, timeout=STARTUP_SECONDS)
             verdict = canary.check()
         verdict.assert_kept()
@@ -104,6 +217,8 @@ def test_a_signal_while_the_successor_comes_or_the_predecessor_leaves_ends_both(
 def test_a_terminal_that_is_closed_ends_the_server(workers: str) -> None:
     process, terminal = pty.fork()
     if process == 0:
+        # Whoever runs the tests may be deaf to it, as below nohup.
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
         os.chdir(APPS)
         os.execv(
             sys.executable,

@@ -113,7 +113,9 @@ def test_faults_by_chance_break_no_promise(tmp_path: Path) -> None:
         str(control),
     )
     env = {"CANARY_LEDGER": str(ledger)}
-    with Server("bridgehead.testing.canary_app:app", *options, env=env) as server:
+    with Server(
+        "bridgehead.testing.canary_app:app", *options, env=env, allow=["Fatal Python error"]
+    ) as server:
         wait_all(server)
         chaos = Chaos(server, control, seed)
         paths = ["/", "/?wait=0.02", "/?wait=0.01&pieces=3"]

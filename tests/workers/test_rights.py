@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import fcntl
 import json
 import logging
 import os
@@ -16,7 +18,7 @@ import time
 from pathlib import Path
 
 import pytest
-from harness import APPS, UVICORN, Server
+from harness import UVICORN, Server
 from harness.server import STARTUP_SECONDS
 from harness.workers import imported, wait_all, who
 
@@ -38,34 +40,111 @@ async def app(scope, receive, send):
 """
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-def test_the_pidfile_names_who_is_to_be_signalled_from_start_to_end(workers: str, tmp_path: Path) -> None:
+def test_the_pidfile_of_a_server_that_lives_stays_whoever_else_is_started(tmp_path: Path) -> None:
     file = tmp_path / "server.pid"
-    with Server("workers_app:app", "--workers", workers, "--pidfile", str(file)) as server:
-        assert int(file.read_text()) == server.pid
-        with Server(
-            "workers_app:app", "--port", str(server.port), "--pidfile", str(file), ready=False
-        ) as other:
-            assert other.wait_exit() == 3
-        assert int(file.read_text()) == server.pid
+
+    def refuses_another(server: Server) -> None:
+        for options in (("--workers", "1"), ("--workers", "2"), ("--reload",)):
+            with Server("workers_app:app", "--pidfile", str(file), *options, ready=False) as other:
+                assert other.wait_exit() == 3
+                assert (
+                    f"--pidfile {str(file)!r} is that of a server that runs: process {server.pid}\n"
+                    in other.stderr
+                )
+                assert f"hint: stop that first (kill {server.pid}), or choose another file" in other.stderr
+                assert "imported" not in other.stderr
+            assert int(file.read_text()) == server.pid
+
+    with Server("workers_app:app", "--pidfile", str(file)) as server:
+        refuses_another(server)
         server.signal(signal.SIGHUP)
-        line = "The reload is complete." if workers == "2" else "Another process serves from here on."
-        server.wait_line(line, timeout=STARTUP_SECONDS)
+        server.wait_line("Another process serves from here on.", timeout=STARTUP_SECONDS)
+        # The same process, as another program.
+        while b"supervisor.resumed" not in Path(f"/proc/{server.pid}/cmdline").read_bytes():
+            assert server.process.poll() is None
         assert who(server) in imported(server)
-        assert int(file.read_text()) == server.pid
+        while _is_free(file):
+            assert server.process.poll() is None
+        refuses_another(server)
+        server.signal(signal.SIGUSR2)
+        server.wait_line("The reload is complete.", timeout=STARTUP_SECONDS)
+        refuses_another(server)
         server.stop()
     assert not file.exists()
 
 
+@pytest.mark.parametrize("options", [("--workers", "1"), ("--workers", "2"), ("--reload",)])
+def test_a_pidfile_that_is_left_over_is_nobodys(options: tuple[str, ...], tmp_path: Path) -> None:
+    file = tmp_path / "server.pid"
+    file.write_text(f"{os.getpid()}\n")  # a number that is somebody else's by now
+    for _ in range(2):
+        with Server("workers_app:app", *options, "--pidfile", str(file)) as server:
+            assert int(file.read_text()) == server.pid
+            server.signal(signal.SIGKILL)
+            server.wait_exit()
+        assert file.exists()
+    with Server("workers_app:app", *options, "--pidfile", str(file)) as server:
+        assert int(file.read_text()) == server.pid
+        server.stop()
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_what_a_server_forks_does_not_hold_its_pidfile(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    ours = pidfile.write(str(file))
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(writer)
+        os.read(reader, 1)
+        os._exit(0)
+    try:
+        assert not _is_free(file)
+        pidfile.remove(ours)
+        pidfile.remove(ours)
+        again = pidfile.write(str(file))
+        os.close(again.descriptor if again else -1)
+        assert _is_free(file)
+    finally:
+        os.close(writer)
+        os.close(reader)
+        os.waitpid(child, 0)
+
+
 def test_a_pidfile_that_names_another_process_stays(tmp_path: Path) -> None:
     file = tmp_path / "pid"
-    pidfile.write(str(file))
+    ours = pidfile.write(str(file))
     assert file.read_text() == f"{os.getpid()}\n"
     file.write_text("1\n")
-    pidfile.remove(str(file))
+    pidfile.remove(ours)
     assert file.read_text() == "1\n"
     with pytest.raises(StartError, match="cannot be written"):
         pidfile.write(str(tmp_path / "nowhere" / "pid"))
+
+
+def test_a_pidfile_that_cannot_be_locked_is_written_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(*_: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "lockf", refuse)
+    monkeypatch.setattr(logging.getLogger("bridgehead"), "propagate", True)
+    file = tmp_path / "pid"
+    file.write_text("1\n")
+    ours = pidfile.write(str(file))
+    assert file.read_text() == f"{os.getpid()}\n"
+    assert "cannot be locked there: a second server would replace it" in caplog.text
+    pidfile.remove(ours)
+    assert not file.exists()
+
+
+def _is_free(file: Path) -> bool:
+    """As another process sees it."""
+    code = f"from bridgehead import pidfile; pidfile.refuse_another({str(file)!r})"
+    return (
+        subprocess.run([sys.executable, "-c", code], stderr=subprocess.DEVNULL, check=False).returncode == 0
+    )
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may be somebody else")
@@ -81,24 +160,16 @@ def test_workers_run_as_the_user_and_with_the_umask_that_were_asked_for(tmp_path
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may be somebody else")
-def test_a_user_who_may_not_run_python_is_said_and_given_up(tmp_path: Path) -> None:
-    shut = tmp_path / "shut"
-    shut.mkdir(mode=0o700)
-    (shut / "python").symlink_to(sys.executable)
-    program = (
-        f"import sys; sys.executable = {str(shut / 'python')!r}\nfrom bridgehead.cli import main; main()"
-    )
-    words = ["workers_app:app", "--port", "0", "--user", "12345"]
-    ended = subprocess.run(
-        [sys.executable, "-c", program, *words],
-        cwd=APPS,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
-    assert ended.returncode == 1
-    assert "A worker could not be started: [Errno 13] Permission denied" in ended.stderr
+def test_a_new_version_of_the_program_starts_its_workers_with_the_same_rights(tmp_path: Path) -> None:
+    (tmp_path / "main.py").write_text(APP)
+    options = ("--user", "root", "--group", "12346", "--umask", "027", "--lifespan", "off")
+    with Server("main:app", *options, cwd=tmp_path) as server:
+        line = f"umask 0o27 runs as 0 12346 {sorted(os.getgrouplist('root', 12346))}"
+        server.wait_line(line, stream="stdout")
+        server.signal(signal.SIGUSR2)
+        server.wait_line("The reload is complete.", timeout=STARTUP_SECONDS)
+        server.wait_line(line, count=2, stream="stdout")
+        server.stop()
 
 
 def test_what_cannot_be_had_ends_the_start() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import signal
 from pathlib import Path
 
 import pytest
-from harness import UVICORN, Server, request
+from harness import UVICORN, Client, Server, WebSocket, request
 from harness.server import STARTUP_SECONDS
+from harness.websocket import close_frame
 from harness.workers import imported, serve, wait_all, wait_gone, who
 
 from bridgehead.supervisor import anew
@@ -43,8 +45,11 @@ def test_a_reload_replaces_each_worker_and_a_broken_version_none(tmp_path: Path)
         assert seen <= {b"v1", b"v2, longer"}
         assert {server.ask("/").body for _ in range(20)} == {b"v2, longer"}
         (tmp_path / "main.py").write_text("this is not Python")
-        server.signal(signal.SIGHUP)
-        server.wait_line("The reload has failed: the new worker did not start.", timeout=STARTUP_SECONDS)
+        for failed in (1, 2):
+            server.signal(signal.SIGHUP)
+            line = "The reload has failed: the new worker did not start."
+            server.wait_line(line, count=failed, timeout=STARTUP_SECONDS)
+            assert server.stderr.count("bridgehead: error: main raised NameError") == failed
         assert {server.ask("/").body for _ in range(20)} == {b"v2, longer"}
         save(tmp_path, "v3, longer still")
         server.signal(signal.SIGHUP)
@@ -140,4 +145,36 @@ def test_a_request_that_runs_through_a_reload_is_finished_by_the_old_worker() ->
         answer = running.read_response()
         assert answer.status == 200
         assert answer.header("connection") == "close"
+        server.stop()
+
+
+def test_requests_through_a_reload_are_finished_and_websockets_told_to_come_again(tmp_path: Path) -> None:
+    release = tmp_path / "release"
+    with serve(env={"RELEASE": str(release)}) as server:
+        wait_all(server)
+        old = set(imported(server))
+        sockets: dict[int, list[WebSocket]] = {}
+        while sockets.keys() != old:
+            each = WebSocket(server.connect(timeout=STARTUP_SECONDS), "/")
+            sockets.setdefault(int(each.read_frame().payload), []).append(each)
+        running: dict[str, Client] = {}
+        for count in itertools.count(1):
+            client = server.connect(timeout=STARTUP_SECONDS)
+            client.send(request("/wait"))
+            running[server.wait_line(" waits", count=count).split()[1]] = client
+            if running.keys() == {str(pid) for pid in old}:
+                break
+        server.signal(signal.SIGHUP)
+        server.wait_line("The reload is complete.", timeout=STARTUP_SECONDS)
+        assert who(server) not in old
+        for each in (each for them in sockets.values() for each in them):
+            assert each.read_frame().closing == (1012, "the server stops")
+            each.client.try_send(close_frame(1012))
+        # Those who sent them a while ago are answered by whom they asked.
+        release.touch()
+        for pid, client in running.items():
+            answer = client.read_response()
+            assert (answer.status, answer.body.decode(), answer.header("connection")) == (200, pid, "close")
+        wait_gone(old)
+        assert all(f"app: {pid} was left by 1012\n" in server.stderr for pid in old)
         server.stop()

@@ -20,7 +20,7 @@ from bridgehead.supervisor.orphans import reap
 
 pytestmark = pytest.mark.skipif(UVICORN, reason="of processes that are ours")
 
-UNITS = Path(__file__).resolve().parent.parent.parent / "examples" / "systemd"
+UNITS = Path(__file__).resolve().parent.parent.parent / "examples" / "deploy" / "systemd"
 
 
 def listening() -> socket.socket:
@@ -97,6 +97,44 @@ def test_a_manager_is_told_of_readiness_reloads_life_and_the_end(workers: str, t
         manager.until("STOPPING=1")
         server.assert_ended_well()
     manager.socket.close()
+
+
+BLOCKS = """
+import os, socket, time
+
+def tell(words):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+        sender.sendto(words, os.environ["NOTIFY_SOCKET"])
+
+async def app(scope, receive, send):
+    tell(b"BLOCKED")
+    time.sleep(0.6)
+    tell(b"FREE")
+    await send({"type": "http.response.start", "status": 204, "headers": []})
+    await send({"type": "http.response.body"})
+"""
+
+
+def test_a_process_that_serves_alone_gives_no_sign_of_life_while_its_loop_is_blocked(tmp_path: Path) -> None:
+    manager = Manager(tmp_path)
+    (tmp_path / "main.py").write_text(BLOCKS)
+    env = {"NOTIFY_SOCKET": str(manager.path), "WATCHDOG_USEC": "200000"}
+    with Server("main:app", "--lifespan", "off", env=env, cwd=tmp_path) as server:
+        manager.until("WATCHDOG=1")
+        assert server.ask("/").status == 204
+        manager.until("BLOCKED")
+        assert manager.socket.recv(4096) == b"FREE", "there is nothing in between"
+        manager.until("WATCHDOG=1")
+    manager.socket.close()
+
+
+def test_a_manager_is_told_by_a_socket_without_a_file() -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind("")  # the system chooses a name in the abstract
+        name = manager.getsockname().decode()
+        Notices({"NOTIFY_SOCKET": f"@{name[1:]}"}).ready()
+        manager.settimeout(STARTUP_SECONDS)
+        assert manager.recv(4096) == f"READY=1\nMAINPID={os.getpid()}".encode()
 
 
 def test_signs_of_life_are_twice_as_frequent_as_they_are_waited_for() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import socket
+import time
 from pathlib import Path
 
 import pytest
 from harness import UVICORN, Server, request
-from harness.processes import of_threads
 from harness.server import STARTUP_SECONDS
 from harness.workers import imported, serve, wait_all, wait_gone, who
 
@@ -19,7 +19,18 @@ from bridgehead.errors import StartError
 
 pytestmark = pytest.mark.skipif(UVICORN, reason="of lines and exit codes that are ours")
 
+FAILING = """
+async def app(scope, receive, send):
+    await receive()
+    await send({"type": "lifespan.startup.failed", "message": "no database"})
+"""
 AT_MOST = 400  # requests in which each of two workers has its turn, but for one time in 2**399
+
+
+def is_listened_at(port: int) -> bool:
+    with socket.socket() as client:
+        client.settimeout(STARTUP_SECONDS)
+        return client.connect_ex(("127.0.0.1", port)) == 0
 
 
 def test_workers_share_a_port_and_stop_in_order() -> None:
@@ -58,6 +69,14 @@ def test_workers_share_a_unix_socket_and_leave_no_file(tmp_path: Path) -> None:
     assert not path.exists()
 
 
+@pytest.mark.parametrize("fails", ["import not_there", FAILING])
+def test_workers_that_do_not_start_end_all_whatever_they_have_left_behind(fails: str, tmp_path: Path) -> None:
+    left = "import atexit, threading\nthreading.Thread(target=threading.Event().wait).start()\n"
+    (tmp_path / "main.py").write_text(f"{left}atexit.register(threading.Event().wait)\n{fails}\n")
+    with serve(target="main:app", cwd=tmp_path, ready=False, allow=["Traceback"]) as server:
+        assert server.wait_exit() == 3
+
+
 def test_a_port_in_use_is_an_error_and_never_shared() -> None:
     with serve() as first, serve("--port", str(first.port), ready=False) as second:
         assert second.wait_exit() == 3
@@ -72,6 +91,60 @@ def test_a_start_that_fails_ends_with_code_3_and_is_not_tried_again() -> None:
         assert "Another is started" not in server.stderr
         wait_gone(imported(server))
         assert len(imported(server)) <= 2
+
+
+def test_a_start_that_fails_says_nothing_of_a_worker_that_had_no_time_to_start(tmp_path: Path) -> None:
+    # The first one is in its import when the second one refuses.
+    text = "import signal, sys\nif 'worker 2' not in ' '.join(sys.orig_argv):\n    signal.pause()\n1 / 0\n"
+    (tmp_path / "main.py").write_text(text)
+    with serve(target="main:app", cwd=tmp_path, ready=False, allow=["Traceback"]) as server:
+        assert server.wait_exit() == 3
+        assert server.stderr.count("Traceback") == 1
+        assert "killed" not in server.stderr
+
+
+def test_workers_that_fail_together_say_it_once(tmp_path: Path) -> None:
+    # Each waits for the other before it fails.
+    text = (
+        "import os, time\nfrom pathlib import Path\nhere = Path(__file__).parent\n"
+        "(here / f'{os.getpid()}.here').touch()\n"
+        "while len([*here.glob('*.here')]) < 2: time.sleep(0.001)\n"
+        "1 / 0\n"
+    )
+    (tmp_path / "main.py").write_text(text)
+    with serve(target="main:app", cwd=tmp_path, ready=False, allow=["Traceback"]) as server:
+        assert server.wait_exit() == 3
+        assert server.stderr.count("Traceback") == 1
+        assert server.stderr.count("bridgehead: error: main raised ZeroDivisionError") == 1
+        assert "killed" not in server.stderr
+
+
+def test_a_worker_that_somebody_ends_is_told_of_and_succeeded() -> None:
+    with serve(preexec_fn=os.setsid) as server:
+        wait_all(server)
+        first = imported(server)[0]
+        os.kill(first, signal.SIGTERM)
+        server.wait_line(f"Worker [{first}] ends in order, as somebody has told it to. Another is started")
+        server.wait_line("app: imported by", count=3, timeout=STARTUP_SECONDS)
+        server.wait_line("Application startup complete.", count=3, timeout=STARTUP_SECONDS)
+        # Ctrl+C tells all of them, and that is the parent's own end.
+        os.killpg(server.pid, signal.SIGINT)
+        server.assert_ended_well()
+        assert server.stderr.count("as somebody has told it to") == 1
+
+
+def test_a_worker_that_hears_of_the_end_before_its_parent_is_not_succeeded() -> None:
+    with serve() as server:
+        wait_all(server)
+        server.signal(signal.SIGSTOP)
+        for pid in imported(server):
+            os.kill(pid, signal.SIGINT)
+        server.wait_line("Shutting down", count=2)
+        server.signal(signal.SIGINT)
+        server.signal(signal.SIGCONT)
+        server.assert_ended_well()
+        assert "as somebody has told it to" not in server.stderr
+        assert len(imported(server)) == 2
 
 
 def test_a_worker_whose_shutdown_fails_decides_the_exit_code() -> None:
@@ -96,6 +169,15 @@ def test_two_signals_end_all_at_once() -> None:
         wait_gone(imported(server))
 
 
+def test_a_sigquit_ends_all_at_once() -> None:
+    with serve() as server:
+        wait_all(server)
+        server.signal(signal.SIGQUIT)
+        assert server.wait_exit() == -signal.SIGQUIT
+        wait_gone(imported(server))
+        assert "app: shutdown" not in server.stderr
+
+
 def test_workers_whose_parent_was_killed_finish_and_free_the_port() -> None:
     with serve() as server:
         wait_all(server)
@@ -109,12 +191,31 @@ def test_workers_whose_parent_was_killed_finish_and_free_the_port() -> None:
             probe.bind(("127.0.0.1", server.port))
 
 
-def test_a_program_may_ask_for_workers() -> None:
+def test_a_worker_that_finishes_behind_a_killed_parent_lets_nobody_wait_in_vain() -> None:
+    with serve() as server:
+        wait_all(server)
+        with server.connect() as stream:
+            stream.send(request("/stream"))
+            busy = int(server.wait_line("app: streams").split()[-1])
+            [idle] = {*imported(server)} - {busy}
+            server.signal(signal.SIGKILL)
+            wait_gone([idle])
+            server.wait_line("Shutting down", count=2)
+            # It listens no more once those are let in who wait.
+            deadline = time.monotonic() + STARTUP_SECONDS
+            while is_listened_at(server.port):
+                assert time.monotonic() < deadline
+            assert f"app: shutdown of {busy}" not in server.stderr
+            stream.close()
+        wait_gone([busy])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_program_may_ask_for_workers_and_goes_on_after_a_signal(number: signal.Signals) -> None:
     with Server("workers_app:app", env={"LOOP": '{"workers": 2}'}, module="bridgehead_run") as server:
         wait_all(server)
         assert who(server) in imported(server)
-        server.signal(signal.SIGTERM)
-        assert server.wait_exit() == -signal.SIGTERM
+        server.stop(number)
 
 
 def test_the_environment_sets_workers_and_a_flag_outranks_it() -> None:
@@ -146,10 +247,3 @@ def test_auto_is_what_the_cgroup_grants(
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     assert granted(tmp_path) == cores
-
-
-def test_reload_serves_from_one_process_and_says_so() -> None:
-    with serve("--reload") as server:
-        server.wait_line("WARNING:  Reload serves from one process, so 2 workers are not started.")
-        children = " ".join(of_threads(server.process.pid, "children").values())
-        assert len(children.split()) == 1

@@ -11,8 +11,8 @@ import contextvars
 from typing import Any
 
 from bridgehead._native import Driver
+from bridgehead.private_names import task_names
 from bridgehead.request_task import RequestTask
-from bridgehead.task_names import task_names
 
 
 class OurTask(RequestTask):

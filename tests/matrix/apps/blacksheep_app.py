@@ -92,6 +92,11 @@ async def elsewhere():
     return redirect("/elsewhere")
 
 
+@app.router.get("/nothing")
+async def nothing():
+    return Response(204)
+
+
 @app.router.get("/boom")
 async def boom():
     raise RuntimeError("on purpose")

@@ -99,6 +99,10 @@ def redirect(request):
     return HttpResponseRedirect("/elsewhere")
 
 
+def nothing(request):
+    return HttpResponse(status=204)
+
+
 def boom(request):
     raise RuntimeError("on purpose")
 
@@ -117,6 +121,7 @@ urlpatterns = [
     path("file", file),
     path("item/<str:name>", item),
     path("redirect", redirect),
+    path("nothing", nothing),
     path("boom", boom),
 ]
 app = get_asgi_application()

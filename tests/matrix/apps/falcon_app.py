@@ -104,6 +104,11 @@ class Redirect:
         raise falcon.HTTPFound("/elsewhere")
 
 
+class Nothing:
+    async def on_get(self, request, response):
+        response.status = falcon.HTTP_204
+
+
 class Boom:
     async def on_get(self, request, response):
         raise RuntimeError("on purpose")
@@ -125,6 +130,7 @@ for route, resource in {
     "/file": File,
     "/item/{name}": Item,
     "/redirect": Redirect,
+    "/nothing": Nothing,
     "/boom": Boom,
 }.items():
     app.add_route(route, resource())

@@ -105,6 +105,11 @@ async def redirect():
     return RedirectResponse("/elsewhere")
 
 
+@app.get("/nothing", status_code=204)
+async def nothing():
+    return None
+
+
 @app.get("/boom")
 async def boom():
     raise RuntimeError("on purpose")

@@ -108,6 +108,10 @@ async def redirect() -> Redirect:
     return Redirect("/elsewhere")
 
 
+@get("/nothing", status_code=204)
+async def nothing() -> None: ...
+
+
 @get("/boom")
 async def boom() -> None:
     raise RuntimeError("on purpose")
@@ -116,7 +120,7 @@ async def boom() -> None:
 app = Litestar(
     [
         hello, query, in_a_thread, form, upload, echo, stream, events, session, later, how_many, file,
-        file_head, item, redirect, boom,
+        file_head, item, redirect, nothing, boom,
     ],
     middleware=[CookieBackendConfig(secret=b"0123456789abcdef").middleware],
 )  # fmt: skip

@@ -95,6 +95,11 @@ async def elsewhere():
     return redirect("/elsewhere")
 
 
+@app.get("/nothing")
+async def nothing():
+    return "", 204
+
+
 @app.get("/boom")
 async def boom():
     raise RuntimeError("on purpose")

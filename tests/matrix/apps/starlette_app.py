@@ -86,6 +86,10 @@ async def redirect(request):
     return RedirectResponse("/elsewhere")
 
 
+async def nothing(request):
+    return Response(status_code=204)
+
+
 async def boom(request):
     raise RuntimeError("on purpose")
 
@@ -105,6 +109,7 @@ app = Starlette(
         Route("/file", file),
         Route("/item/{name}", item),
         Route("/redirect", redirect),
+        Route("/nothing", nothing),
         Route("/boom", boom),
     ],
     middleware=[

@@ -50,20 +50,20 @@ async def serving() -> AsyncIterator[str]:
 
 @case()
 async def one_call(seen: Seen) -> None:
-    async with serving() as url, httpx.AsyncClient(trust_env=False, verify=False) as client:
+    async with serving() as url, httpx.AsyncClient(trust_env=False, verify=False, timeout=60) as client:
         answer = await client.get(f"{url}/hello")
         seen(answer.status_code, answer.text)
 
 
 @case()
 async def calls_one_after_another(seen: Seen) -> None:
-    async with serving() as url, httpx.AsyncClient(trust_env=False, verify=False) as client:
+    async with serving() as url, httpx.AsyncClient(trust_env=False, verify=False, timeout=60) as client:
         seen([(await client.get(f"{url}/{number}")).text for number in range(5)])
 
 
 @case()
 async def calls_at_once(seen: Seen) -> None:
-    async with serving() as url, httpx.AsyncClient(trust_env=False, verify=False) as client:
+    async with serving() as url, httpx.AsyncClient(trust_env=False, verify=False, timeout=60) as client:
         answers = await asyncio.gather(*(client.get(f"{url}/{number}") for number in range(8)))
         seen([answer.text for answer in answers])
 
@@ -72,7 +72,7 @@ async def calls_at_once(seen: Seen) -> None:
 async def a_stream(seen: Seen) -> None:
     async with (
         serving() as url,
-        httpx.AsyncClient(trust_env=False, verify=False) as client,
+        httpx.AsyncClient(trust_env=False, verify=False, timeout=60) as client,
         client.stream("GET", f"{url}/chunks") as answer,
     ):
         seen(b"".join([piece async for piece in answer.aiter_raw()]))
@@ -80,7 +80,7 @@ async def a_stream(seen: Seen) -> None:
 
 @case()
 async def a_call_times_out(seen: Seen) -> None:
-    async with serving() as url, httpx.AsyncClient(trust_env=False, verify=False) as client:
+    async with serving() as url, httpx.AsyncClient(trust_env=False, verify=False, timeout=60) as client:
         try:
             await client.get(f"{url}/slow", timeout=httpx.Timeout(60, read=0.05))
         except httpx.ReadTimeout as error:
@@ -90,7 +90,7 @@ async def a_call_times_out(seen: Seen) -> None:
 
 @case()
 async def a_call_is_cancelled(seen: Seen) -> None:
-    async with serving() as url, httpx.AsyncClient(trust_env=False, verify=False) as client:
+    async with serving() as url, httpx.AsyncClient(trust_env=False, verify=False, timeout=60) as client:
         try:
             async with asyncio.timeout(0.05):
                 await client.get(f"{url}/slow")
@@ -101,7 +101,7 @@ async def a_call_is_cancelled(seen: Seen) -> None:
 
 @case()
 async def nobody_answers(seen: Seen) -> None:
-    async with httpx.AsyncClient(trust_env=False, verify=False) as client:
+    async with httpx.AsyncClient(trust_env=False, verify=False, timeout=60) as client:
         try:
             await client.get("http://127.0.0.1:1/")
         except httpx.ConnectError as error:
@@ -110,7 +110,7 @@ async def nobody_answers(seen: Seen) -> None:
 
 @case()
 async def a_client_outlives_a_request(seen: Seen) -> None:
-    async with serving() as url, httpx.AsyncClient(trust_env=False, verify=False) as client:
+    async with serving() as url, httpx.AsyncClient(trust_env=False, verify=False, timeout=60) as client:
         first = (await client.get(f"{url}/first")).text
         more: list[str] = []
 

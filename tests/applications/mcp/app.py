@@ -1,0 +1,42 @@
+"""An MCP server by the protocol's own SDK: tools, one that tells its progress, a resource and a prompt."""
+
+import os
+
+from mcp.server.mcpserver import Context, MCPServer
+
+server = MCPServer("shop")
+
+
+@server.tool()
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@server.tool()
+async def count(steps: int, ctx: Context) -> str:
+    """Tell each step."""
+    for step in range(steps):
+        await ctx.report_progress(step, steps, f"step {step}")
+    return f"counted {steps}"
+
+
+@server.tool()
+def fail() -> str:
+    """Always fail."""
+    raise ValueError("on purpose")
+
+
+@server.resource("shelf://{name}")
+def shelf(name: str) -> str:
+    """What lies there."""
+    return f"{name} " * 5000
+
+
+@server.prompt()
+def greet(name: str) -> str:
+    """Greet somebody."""
+    return f"Say hello to {name}"
+
+
+server.run(transport=os.environ["SHOP_TRANSPORT"], host="127.0.0.1", port=int(os.environ["SHOP_PORT"]))

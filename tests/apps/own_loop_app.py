@@ -1,0 +1,101 @@
+"""What applications do to the loop that they run on.
+
+Run it: `serve own_loop_app:app --loop asyncio`.
+"""
+
+# ruff: noqa: ARG001 - ASGI decides which arguments a handler has
+# mypy: disable-error-code="attr-defined"
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import Any
+
+from kit import Receive, Routes, Scope, Send, answer, answer_json, option, read_body
+
+routes = Routes()
+done: set[str] = set()
+counted: list[object] = []
+
+
+def say(line: str) -> None:
+    os.write(2, f"app: {line}\n".encode())
+
+
+def turn_within(loop: asyncio.AbstractEventLoop) -> None:
+    """A turn of asyncio's loop in a callback of its own, as nest_asyncio has it; no timers."""
+    events = loop._selector.select(0 if loop._ready else None)
+    loop._process_events(events)
+    for _ in range(len(loop._ready)):
+        if not loop._ready:
+            break
+        handle = loop._ready.popleft()
+        current = asyncio.current_task(loop)
+        if current is not None:
+            asyncio.tasks._leave_task(loop, current)
+        try:
+            if not handle._cancelled:
+                handle._run()
+        finally:
+            if current is not None:
+                asyncio.tasks._enter_task(loop, current)
+
+
+@routes.at("within")
+async def turn_the_loop_until_others_are_done(scope: Scope, receive: Receive, send: Send) -> None:
+    if option(scope, "from") == "a-callback":
+        await asyncio.sleep(0)
+    say("turns the loop")
+    while not done.issuperset(option(scope, "until").split(",")):
+        turn_within(asyncio.get_running_loop())
+    await answer(send, b"turned")
+
+
+@routes.at("read")
+async def read_and_be_done(scope: Scope, receive: Receive, send: Send) -> None:
+    say("reads")
+    body = await read_body(receive)
+    await answer(send, body)
+    done.add(option(scope, "name"))
+
+
+@routes.at("step")
+async def step_and_be_done(scope: Scope, receive: Receive, send: Send) -> None:
+    await asyncio.sleep(0)
+    await answer(send, b"stepped")
+    done.add(option(scope, "name"))
+
+
+def count_callbacks(loop: asyncio.AbstractEventLoop) -> None:
+    """Sets a `call_soon` on the loop, as who measures it may."""
+    usual = loop.call_soon
+
+    def call_soon(callback: Any, *args: Any, context: Any = None) -> asyncio.Handle:
+        counted.append(callback)
+        return usual(callback, *args, context=context)
+
+    vars(loop)["call_soon"] = call_soon
+
+
+@routes.at("counted")
+async def show_whether_callbacks_are_counted(scope: Scope, receive: Receive, send: Send) -> None:
+    loop = asyncio.get_running_loop()
+    seen = ["call_soon" in vars(loop)]
+    for callback in (int, str):
+        loop.call_soon(callback)
+        seen.append(counted[-1:] == [callback])
+        await asyncio.sleep(0)
+    await answer_json(send, seen)
+
+
+@routes.at("uncounted")
+async def count_no_more(scope: Scope, receive: Receive, send: Send) -> None:
+    del asyncio.get_running_loop().call_soon
+    counted.clear()
+    await answer_json(send, None)
+
+
+async def app(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "lifespan" and "COUNTS" in os.environ:
+        count_callbacks(asyncio.get_running_loop())
+    await routes(scope, receive, send)
