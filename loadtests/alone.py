@@ -6,10 +6,10 @@ server costs is what is left of its figure.
 Invariant: the loop is the one that the servers run on.
 """
 
+import argparse
 import asyncio
 import importlib
 import resource
-import sys
 
 import uvloop
 
@@ -104,13 +104,25 @@ def spent():
     return usage.ru_utime + usage.ru_stime
 
 
-if __name__ == "__main__":
-    module, _, name = sys.argv[1].partition(":")
+def main():
+    """Measure what the words name."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0].partition(":")[0])
+    parser.add_argument("app", metavar="APP", help="module:name")
+    parser.add_argument("concurrency", metavar="CONCURRENCY", type=int, help="calls at once")
+    parser.add_argument("path", metavar="PATH")
+    parser.add_argument("body", metavar="BODY", help="what is sent; '' is a GET")
+    parser.add_argument("speaks", metavar="SPEAKS", help="ws: BODY is a message of a WebSocket")
+    words = parser.parse_args()
+    module, _, name = words.app.partition(":")
     app = getattr(importlib.import_module(module), name)
-    if sys.argv[5] == "ws":
-        scope = {**scope_of("GET", sys.argv[3], b""), "type": "websocket", "scheme": "ws", "subprotocols": []}
-        print(uvloop.run(measure_messages(app, scope, sys.argv[4])))
-        sys.exit()
-    sent = sys.argv[4].encode()
-    scope = scope_of("POST" if sent else "GET", sys.argv[3], b"application/json")
-    print(uvloop.run(measure(app, int(sys.argv[2]), scope, sent)))
+    if words.speaks == "ws":
+        scope = {**scope_of("GET", words.path, b""), "type": "websocket", "scheme": "ws", "subprotocols": []}
+        print(uvloop.run(measure_messages(app, scope, words.body)))
+        return
+    sent = words.body.encode()
+    scope = scope_of("POST" if sent else "GET", words.path, b"application/json")
+    print(uvloop.run(measure(app, words.concurrency, scope, sent)))
+
+
+if __name__ == "__main__":
+    main()

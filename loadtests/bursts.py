@@ -36,7 +36,7 @@ def ask(server: Server, workload: Workload, core: int, seconds: int, found: Meas
 
 def in_a_line(problem: Exception) -> str:
     """Why a server has no figure, for a cell of a table."""
-    return " ".join(str(problem).split())
+    return " ".join(str(problem).replace("|", "/").split())
 
 
 def path_of(name: str, workload: Workload) -> str | None:

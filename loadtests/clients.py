@@ -118,7 +118,8 @@ def _run(core: int, *command: str | Path) -> str:
 
 
 def _wrk(url: str, workload: Workload, core: int, seconds: int, due: bytes) -> Load:
-    command = ["wrk", "--latency", "-t1", f"-c{workload.connections}", f"-d{seconds}s"]
+    times = [f"-d{seconds}s", f"--timeout={workload.patience}s"]
+    command = ["wrk", "--latency", "-t1", f"-c{workload.connections}", *times]
     with TemporaryDirectory() as folder:
         files = [Path(folder) / "due", Path(folder) / "body"]
         for file, content in zip(files, (due, workload.body), strict=True):

@@ -1,7 +1,8 @@
 """The yardstick: Bridgehead beside its peers, `python loadtests/compare.py` prints Markdown.
 
 Not a verdict: README.md beside this file says what the figures show and what they do not.
-Invariant: only one server runs at a time, each is measured in every round, and all are ended.
+Invariant: only one server runs at a time, each is measured in every round, and all are ended, however
+it is ended itself.
 The exit code is 0 only if Bridgehead answered rightly wherever it was asked.
 """
 
@@ -14,9 +15,11 @@ from contextlib import ExitStack
 from itertools import groupby
 from pathlib import Path
 
+import ending
 import results
 import special
 from bursts import ask, path_of
+from lineup import Lineup, note_death
 from machine import check_tools, noise, tell_machine
 from results import Measured, Row
 from servers import (
@@ -44,30 +47,50 @@ def main() -> None:
     """Measure each workload on each server that is there."""
     options = read_options()
     check_tools("wrk", "h2load")
+    ending.by_signals()
     cores = sorted(os.sched_getaffinity(0))
     workloads = [each for each in WORKLOADS if wanted(each, options)]
     names = servers_of(options)
-    print(tell_machine([name for name in names if " " not in name], cores))
-    print(f"{options.rounds} bursts of {options.seconds} s each after one that warms up.")
-    print(f"Noise before: {noise(cores[0])}.\n", flush=True)
+    head = head_of(names, cores, options)
+    print(head, flush=True)
     rows: list[Row] = []
-    with upstream(cores[-1]):
-        for _, group in groupby(workloads, key=lambda each: each.service):
-            rows += measured(list(group), names, cores, options)
-            # Whoever interrupts it has what was measured so far.
-            keep(options.output, rows)
-        extras = special.all_tables(names, cores, options.rounds) if options.special else ""
-    print(keep(options.output, rows, extras))
+    extras: list[str] = []
+    try:
+        with upstream(cores[-1]):
+            for _, group in groupby(workloads, key=lambda each: each.service):
+                measured(list(group), names, cores, options, rows)
+                keep(options.output, head, rows, extras)
+            for table in special.all_tables(names, cores, options.rounds) if options.special else ():
+                extras.append(table)
+                keep(options.output, head, rows, extras)
+    except ending.Ended as ended:
+        print(keep(options.output, head, rows, extras))
+        print(f"ended by {ended}: the tables have what was complete by then", file=sys.stderr)
+        sys.exit(ended.code)
+    print(keep(options.output, head, rows, extras))
     print(f"Noise after: {noise(cores[0])}; load average {os.getloadavg()[0]:.1f}.")
-    if wrong := [*results.failures(rows), *special.failures(extras)]:
+    if wrong := [*results.failures(rows), *special.failures("\n".join(extras))]:
         sys.exit("\n".join(["Bridgehead itself was refused:", *wrong]))
 
 
-def keep(file: str | None, rows: list[Row], extras: str = "") -> str:
-    """All tables, also in the file if there is one."""
-    report = "\n".join([results.summary(rows), *map(results.details, rows), extras])
+def head_of(names: list[str], cores: list[int], options: argparse.Namespace) -> str:
+    """What the tables are to be read with."""
+    lines = [
+        tell_machine([name for name in names if " " not in name], cores),
+        f"{options.rounds} bursts of {options.seconds} s each after one that warms up.",
+        f"Noise before: {noise(cores[0])}.",
+    ]
+    if not BARE.exists():
+        built = "cargo build --profile bench -p bridgehead-load --example bare"
+        lines.append(f"{HYPER} is not built, so there is no limit, and no aim beside one: `{built}`.")
+    return "\n".join([*lines, ""])
+
+
+def keep(file: str | None, head: str, rows: list[Row], extras: list[str]) -> str:
+    """All tables; in the file, if there is one, below what they are to be read with."""
+    report = "\n".join([results.summary(rows), *map(results.details, rows), *extras])
     if file:
-        Path(file).write_text(report)
+        Path(file).write_text(f"{head}\n{report}")
     return report
 
 
@@ -101,31 +124,40 @@ def servers_of(options: argparse.Namespace) -> list[str]:
     named = options.servers or ["bridgehead", CONTROL, *(QUICK_PEERS if options.quick else PEERS)]
     named += [each for each in RUNTIMES if options.runtimes and each not in named]
     there = available(named)
-    if missing := [name for name in named if name not in there]:
+    missing = [name for name in named if name not in there]
+    missing += [NGINX] if not nginx() and any(asks_nginx(each, options) for each in WORKLOADS) else []
+    if missing:
         print(f"not installed, and left out: {', '.join(missing)}", file=sys.stderr)
     return there
 
 
+def asks_nginx(workload: Workload, options: argparse.Namespace) -> bool:
+    """Whether its row has nginx, where that is installed; the quick table has no time for it."""
+    return workload.nginx is not None and not options.quick and wanted(workload, options)
+
+
 def measured(
-    workloads: list[Workload], names: list[str], cores: list[int], options: argparse.Namespace
-) -> list[Row]:
-    """The workloads of one service: its servers are started once."""
+    workloads: list[Workload],
+    names: list[str],
+    cores: list[int],
+    options: argparse.Namespace,
+    complete: list[Row],
+) -> None:
+    """The workloads of one service: its servers are started once, and anew if they die.
+
+    A row is added to those that are complete once it is, for whoever ends it before the next is.
+    """
     app, what = workloads[0].service
     limits = [HYPER] if BARE.exists() else []
-    limits += [NGINX] if nginx() and not options.quick and any(each.nginx for each in workloads) else []
+    limits += [NGINX] if nginx() and any(asks_nginx(each, options) for each in workloads) else []
     rows = [Row(workload, call_alone(workload, cores[0])) for workload in workloads]
+    asked = [*filter(lambda name: speaks(name, what), names), *limits]
     with ExitStack() as stack:
-        servers: list[Server] = []
-        for name in [*filter(lambda name: speaks(name, what), names), *limits]:
-            try:
-                servers.append(stack.enter_context(started(name, app, cores[0], what)))
-            except RuntimeError as problem:
-                for row in rows:
-                    row.servers[name] = Measured(wrong=str(problem).replace("\n", " ").replace("|", "/"))
+        lineup = Lineup(lambda name: stack.enter_context(started(name, app, cores[0], what)))
         for row in rows:
             print(f"{row.workload.name} …", file=sys.stderr, flush=True)
-            measure(row, servers, cores[-1], options)
-    return rows
+            measure(row, lineup.stand(asked, row), cores[-1], options)
+            complete.append(row)
 
 
 def measure(row: Row, servers: list[Server], core: int, options: argparse.Namespace) -> None:
@@ -137,11 +169,17 @@ def measure(row: Row, servers: list[Server], core: int, options: argparse.Namesp
         # Whoever is always first meets another machine than who comes after.
         for server in asked if number % 2 else asked[::-1]:
             found = row.servers[server.name]
-            if not found.wrong:
+            if not found.wrong and not is_spared(server.name, number, options):
                 server.signal(signal.SIGCONT)
                 one = ask(server, row.workload, core, options.seconds, found)
+                note_death(server, found)
                 server.signal(signal.SIGSTOP)
-                found.bursts += [one] if number and one else []
+                found.bursts += [one] if number and one and not found.wrong else []
+
+
+def is_spared(name: str, number: int, options: argparse.Namespace) -> bool:
+    """The quick table has two minutes: hyper, which varies least and has nothing to warm, is asked less."""
+    return options.quick and name == HYPER and number < min(2, options.rounds)
 
 
 def call_alone(workload: Workload, core: int) -> float | None:

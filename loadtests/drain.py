@@ -21,6 +21,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+import ending
+
 from bridgehead.load import LoadOptions, Running, plan_of
 from bridgehead.testing import (
     Canary,
@@ -61,8 +63,7 @@ def run(options: argparse.Namespace, ledger: Folder) -> tuple[Report, Verdict]:
     with ExitStack() as held:
         listener = held.enter_context(socket.create_server(("127.0.0.1", 0), backlog=1024))
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        # Each has a descriptor of its own, for whoever is given one closes it.
-        server = start(listener, ledger, told)
+        server = start(held, listener, ledger, told)
         enrol(ledger, LOAD)
         plan = plan_of(
             LoadOptions(
@@ -74,31 +75,35 @@ def run(options: argparse.Namespace, ledger: Folder) -> tuple[Report, Verdict]:
             )
         )
         loading = held.enter_context(Running(plan))
-        canary = held.enter_context(Canary(url, CANARIES, ledger=ledger, rate=options.canary_rate))
+        rate = options.canary_rate
+        canary = held.enter_context(Canary(url, CANARIES, ledger=ledger, rate=rate, bodies=True))
         for number in range(options.restarts):
             time.sleep(1)
-            following = start(listener, ledger, told)
+            following = start(held, listener, ledger, told)
             began = time.monotonic()
-            server.__exit__(None, None, None)
+            server.close()
             print(f"restart {number + 1}: the last one ended in {time.monotonic() - began:.2f} s", flush=True)
             server = following
         time.sleep(1)
         loading.stop()
         verdict = canary.check()
-        server.__exit__(None, None, None)
+        server.close()
         closed = [each for each in canary.log if each.outcome is Outcome.CLOSED]
         new = sum(not each.kept for each in closed)
         print(f"closed without a byte: {len(closed)}, {new} of them on connections that were new")
         return loading.report(), verdict
 
 
-def start(listener: socket.socket, ledger: Folder, told: dict[str, str]) -> ServerProcess:
-    """One more server on the same socket."""
+def start(held: ExitStack, listener: socket.socket, ledger: Folder, told: dict[str, str]) -> ExitStack:
+    """One more server on the same socket, which ends when this is closed, or all that is held."""
+    own = held.enter_context(ExitStack())
+    # Each has a descriptor of its own, for whoever is given one closes it.
     descriptor = os.dup(listener.fileno())
     try:
-        return ServerProcess("shop:app", cwd=FOLDER, env=ledger.env, fd=descriptor, **told).__enter__()
+        own.enter_context(ServerProcess("shop:app", cwd=FOLDER, env=ledger.env, fd=descriptor, **told))
     finally:
         os.close(descriptor)
+    return own
 
 
 def wrong_of_load(report: Report, ledger: Iterable[Entry]) -> Iterator[str]:
@@ -139,4 +144,4 @@ def tell(report: Report, verdict: Verdict, wrong: list[str]) -> bool:
 
 
 if __name__ == "__main__":
-    main()
+    ending.run(main)

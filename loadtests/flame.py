@@ -15,7 +15,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from instructions import CASES, counted
+from callgrind import named
+from cases import CASES
+from instructions import counted
 
 HELLO = next(case for case in CASES if case.connections > 1)
 CALLERS = 12  # whose contexts are kept apart
@@ -24,7 +26,6 @@ LEAST = 0.004  # of the whole: what is less is left out
 DEEPEST = 60
 WIDTH, ROW = 1200, 17
 LETTER = 6.2  # how wide one is
-_NAME = re.compile(r"\((\d+)\)(?: (.*))?$")
 # Frames that say nothing where they only pass something on.
 PASSED_OVER = re.compile(
     r"^(_Py|Py(Object|Iter|Eval)_|pyo3::impl_|<?core::|cfunction_|type_call|0x|<?alloc::|TaskStepMeth)"
@@ -79,15 +80,6 @@ def read(file: Path) -> dict[str, Function]:
                 function.own += cost
             is_call = False
     return functions
-
-
-def named(names: dict[str, str], written: str) -> str:
-    """Names are written once, and numbered."""
-    found = _NAME.match(written)
-    assert found is not None, written
-    if found[2] is not None:
-        names[found[1]] = found[2]
-    return names[found[1]]
 
 
 class Drawing:

@@ -15,6 +15,7 @@ import time
 import urllib.request
 from contextlib import ExitStack
 
+import ending
 from machine import check_tools, tell_machine
 from servers import RUNTIMES, Server, available, started
 
@@ -81,4 +82,4 @@ def table(found: dict[str, list[float]], title: str) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    ending.run(main)

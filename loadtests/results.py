@@ -14,6 +14,10 @@ from workloads import Workload
 
 OURS = "bridgehead"
 ALONE = "the Python call alone"
+MARKED = (
+    "**aim**: of / limit; ✓ where it is met: the median, less half of what the control's bursts differ by, "
+    "is not above it. The aims are meant for five bursts."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +86,22 @@ class Row:
         return hyper.cpu + self.call if hyper and self.call is not None else None
 
     @property
+    def slack(self) -> float:
+        """Half of what the control's bursts differ by: so much above an aim is not above it."""
+        control = self.good().get(CONTROL)
+        costs = [burst.cpu for burst in control.bursts] if control else [0.0]
+        return (max(costs) - min(costs)) / 2
+
+    def meets_its_aim(self) -> bool:
+        """Whether Bridgehead is there, so far as it can be told."""
+        aim, ours, peer = self.workload.aim, self.good().get(OURS), self.best_peer
+        if aim is None or ours is None:
+            return False
+        if aim == "below all":
+            return peer is not None and ours.cpu - self.slack < self.good()[peer].cpu
+        return self.limit is not None and ours.cpu - self.slack <= aim * self.limit
+
+    @property
     def best_peer(self) -> str | None:
         """The one that costs least."""
         peers = {
@@ -95,10 +115,10 @@ class Row:
 def summary(rows: Iterable[Row]) -> str:
     """A line for each workload."""
     ours = ("workload", "Bridgehead, µs", "again")
-    others = ("best peer, µs", "/ peer", "cores of both", "limit, µs", "/ limit", "p99 / peer")
-    lines = [f"| {' | '.join([*ours, *others])} |", "|---|---|---|---|---|---|---|---|---|"]
+    others = ("best peer, µs", "/ peer", "cores of both", "limit, µs", "/ limit", "aim", "p99 / peer")
+    lines = [f"| {' | '.join([*ours, *others])} |", f"|{'---|' * (len(ours) + len(others))}"]
     lines += [_summed(row) for row in rows if OURS in row.servers]
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, "", MARKED, ""])
 
 
 def failures(rows: Iterable[Row]) -> list[str]:
@@ -114,7 +134,7 @@ def failures(rows: Iterable[Row]) -> list[str]:
 def _summed(row: Row) -> str:
     good = row.good()
     if why := row.refused().get(OURS):
-        return f"| {row.workload.name} | **refused: {why}** | | | | | | | |"
+        return f"| {row.workload.name} | **refused: {why}** | | | | | | | | |"
     ours, control = good[OURS], good.get(CONTROL)
     peer = good[row.best_peer] if row.best_peer else None
     p99s = ours.late("p99"), peer.late("p99") if peer else None
@@ -127,9 +147,16 @@ def _summed(row: Row) -> str:
         f"{ours.cores:.2f}, {peer.cores:.2f}" if peer else "",
         f"{row.limit:.1f}" if row.limit else "",
         f"{ours.cpu / row.limit:.2f}" if row.limit else "",
+        _aimed(row),
         f"{p99s[0] / p99s[1]:.2f}" if p99s[0] and p99s[1] else "",
     ]
     return f"| {' | '.join(cells)} |"
+
+
+def _aimed(row: Row) -> str:
+    """An aim, and whether it is met: nothing is said of one that there is nothing to judge by."""
+    aim = row.workload.aim
+    return "" if aim is None else f"{aim}{' ✓' if row.meets_its_aim() else ''}"
 
 
 def details(row: Row) -> str:

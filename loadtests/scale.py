@@ -1,32 +1,35 @@
 """Measures what connections cost by the thousand: `python loadtests/scale.py` prints a Markdown table.
 
 Idle ones first, then all of them busy at once. Not what the figures mean: docs/scale.md has that.
-Invariant: as in compare.py one server runs at a time; every wait has its end, and a refusal ends the row.
+Invariant: as in compare.py one server runs at a time; every wait has its end; and what is refused has no
+figure, nor have idle connections of which some were closed meanwhile.
 """
 
 import argparse
 import os
 import resource
 import signal
-import socket
 import sys
 import time
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bursts import ask
+import ending
+import idle
+from bursts import ask, in_a_line
 from machine import check_tools, tell_machine
 from results import Measured
 from servers import COMMANDS, Server, available, started
 from workloads import WORKLOADS
 
-COUNTS = (1000, 10_000)
+# Above 4,096 that ask in one moment Bridgehead tells some of them 503, whatever its options.
+COUNTS = (1000, 4000, 10_000)
+# By default connections run short from four fifths of 10,000 on, and idle ones are closed after five seconds.
 USUAL = ["bridgehead", "bridgehead unlimited", "uvicorn", "granian"]
-ASK = b"GET / HTTP/1.1\r\nHost: test\r\n\r\n"
 SPARE = 200  # descriptors besides connections
 SETTLES = 5.0  # seconds: Bridgehead gives the buffers of who is idle back after one, and memory a while later
-AT_ONCE = 100  # connections that are made before their answers are read
+PATIENCE = 30  # seconds for an answer: ten thousand that ask in one moment wait for each other
 HEAD = [
     "| connections | server | idle: KiB each | kernel's, KiB | µs of a core in a second "
     "| busy: KiB each | CPU µs per answer | answers a second |",
@@ -68,40 +71,37 @@ def row(name: str, count: int, cores: list[int], rounds: int) -> str:
     """One line of the table."""
     try:
         with started(name, "apps:hello", cores[0]) as server:
-            idle, busy = idle_cost(server, count), busy_cost(server, count, cores[-1], rounds)
+            cells = [*idle_cells(server, count), *busy_cost(server, count, cores[-1], rounds)]
     except (RuntimeError, OSError) as problem:
-        return f"| {count:,} | {name} | {' '.join(str(problem).split())} | | | | | |"
-    cells = [f"{count:,}", name, f"{idle.memory:.1f}", f"{idle.kernel:.1f}", f"{idle.cpu:,.0f}"]
-    return f"| {' | '.join([*cells, *busy])} |"
+        cells = [in_a_line(problem), "", "", "", "", ""]
+    return f"| {' | '.join([f'{count:,}', name, *cells])} |"
 
 
-def idle_cost(server: Server, count: int) -> Idle:
-    """With so many that have asked once."""
+def idle_cells(server: Server, count: int) -> list[str]:
+    """Their cost, or how many of them are no more."""
+    found = idle_cost(server, count)
+    if isinstance(found, str):
+        return [found, "", ""]
+    return [f"{found.memory:.1f}", f"{found.kernel:.1f}", f"{found.cpu:,.0f}"]
+
+
+def idle_cost(server: Server, count: int) -> Idle | str:
+    """With so many that have asked once; why there is no figure, if there is none."""
     server.signal(signal.SIGCONT)
     time.sleep(SETTLES / 5)
     memory, kernel = server.memory(), kernel_memory()
     with ExitStack() as stack:
-        clients: list[socket.socket] = []
-        while len(clients) < count:
-            few = [
-                stack.enter_context(socket.create_connection(("127.0.0.1", server.port), 20))
-                for _ in range(min(AT_ONCE, count - len(clients)))
-            ]
-            for client in few:
-                client.sendall(ASK)
-            for client in few:
-                if not client.recv(4096).startswith(b"HTTP/1.1 200"):
-                    raise RuntimeError("wrong answer")
-            clients += few
+        clients = idle.connected(server.port, count, stack)
         time.sleep(SETTLES)
         spent = server.cpu()
         time.sleep(1)
         spent = server.cpu() - spent
-        return Idle(
+        cost = Idle(
             memory=(server.memory() - memory) * 1024 / count,
             kernel=(kernel_memory() - kernel) * 1024 / count,
             cpu=spent / 1000,
         )
+        return idle.told(clients) or cost
 
 
 def busy_cost(server: Server, count: int, core: int, rounds: int) -> list[str]:
@@ -110,7 +110,8 @@ def busy_cost(server: Server, count: int, core: int, rounds: int) -> list[str]:
     found = Measured()
     before, seconds = server.memory(), 2 + count // 1000  # connecting takes its time
     for _ in range(rounds):
-        burst = ask(server, replace(hello, connections=count), core, seconds, found)
+        asked = replace(hello, connections=count, patience=PATIENCE)
+        burst = ask(server, asked, core, seconds, found)
         if burst is None:
             return [f"refused: {found.wrong}", "", ""]
         found.bursts.append(burst)
@@ -128,4 +129,4 @@ def kernel_memory() -> float:
 
 
 if __name__ == "__main__":
-    main()
+    ending.run(main)

@@ -35,8 +35,11 @@ UVICORN = [
     "--log-level=warning",
     "--no-access-log",
     "--loop=uvloop",
+    "--timeout-keep-alive=75",
 ]
 # The words after `python`. One worker each and no access log; the loop is uvloop where there is a choice.
+# Idle connections are kept for as long as by us: gunicorn would close them after 2 s, uvicorn and hypercorn
+# after 5.
 COMMANDS: dict[str, list[str]] = {
     "bridgehead": OURS,
     "bridgehead again": OURS,
@@ -53,12 +56,13 @@ COMMANDS: dict[str, list[str]] = {
         *("-m", "hypercorn"),
         "--bind=127.0.0.1:{port}",
         "--worker-class=uvloop",
+        "--keep-alive=75",
         "--log-level=warning",
         "{app}",
     ],
     "gunicorn": [
         *("-m", "gunicorn", "--worker-class=asgi", "--workers=1", "--asgi-loop=uvloop"),
-        *("--bind=127.0.0.1:{port}", "--log-level=warning", "{app}"),
+        *("--bind=127.0.0.1:{port}", "--keep-alive=75", "--log-level=warning", "{app}"),
     ],
     # Without a module that runs.
     "fastpysgi": ["-c", "from fastpysgi import run_from_cli as run; run()", "{app}", "-p{port}", "-l2"],
@@ -129,13 +133,23 @@ class Server:
     """A running server: the root of its process tree, and where it listens."""
 
     name: str
-    root: int
+    process: subprocess.Popen[bytes]
     port: int
     began: float = field(default_factory=time.monotonic)
 
+    def death(self, patience: float = 0.0) -> str:
+        """How it has ended, or does within so many seconds; nothing while it runs."""
+        try:
+            code = self.process.wait(patience)
+        except subprocess.TimeoutExpired:
+            return ""
+        return f"died of {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
+
     def tree(self) -> list[int]:
-        """Its processes, parents first."""
-        found = [self.root]
+        """Its processes, parents first; none once it has ended, for its number may be another's."""
+        if self.death():
+            return []
+        found = [self.process.pid]
         for parent in found:
             for children in Path(f"/proc/{parent}/task").glob("*/children"):
                 with suppress(OSError):
@@ -187,13 +201,13 @@ def started(name: str, app: str, core: int, what: str = HTTP) -> Iterator[Server
         said, lines = Path(folder) / "stderr", Path(folder) / "stdout"
         with said.open("wb") as stderr, lines.open("wb") as stdout:
             process = subprocess.Popen(on_core, cwd=FOLDER, stdout=stdout, stderr=stderr)
-        server = Server(name, process.pid, port)
+        server = Server(name, process, port)
         try:
             await_listening(process, port, said)
             server.signal(signal.SIGSTOP)
             yield server
         finally:
-            end(server, process)
+            end(server)
 
 
 def command_of(name: str, app: str, port: int, folder: Path, what: str = HTTP) -> list[str]:
@@ -239,17 +253,19 @@ def await_listening(process: subprocess.Popen[bytes], port: int, said: Path) -> 
     raise RuntimeError(f"did not start: {said.read_text(errors='replace').strip()[-300:]}")
 
 
-def end(server: Server, process: subprocess.Popen[bytes]) -> None:
+def end(server: Server) -> None:
     """All of its processes."""
     left = server.tree()
-    server.signal(signal.SIGCONT)
-    process.terminate()
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(2)
-    for each in left:
-        with suppress(ProcessLookupError):
-            os.kill(each, signal.SIGKILL)
-    process.wait()
+    try:
+        server.signal(signal.SIGCONT)
+        server.process.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            server.process.wait(2)
+    finally:
+        for each in left:
+            with suppress(ProcessLookupError):
+                os.kill(each, signal.SIGKILL)
+        server.process.wait()
 
 
 @contextmanager

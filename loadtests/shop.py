@@ -17,6 +17,8 @@ async def shop(scope, receive, send):
     """Route, and answer."""
     if scope["type"] == "lifespan":
         return await lifespan(receive, send)
+    if scope["type"] == "websocket":
+        return await talk(receive, send)
     first, _, rest = scope["path"].strip("/").partition("/")
     return await ROUTES.get(first, missing)(scope, receive, send, rest)
 
@@ -74,6 +76,15 @@ async def slow(scope, receive, send, rest):  # noqa: ARG001
 async def tasks(scope, receive, send, rest):  # noqa: ARG001
     """How many tasks the loop has."""
     await answer(send, b"%d" % len(asyncio.all_tasks()))
+
+
+async def talk(receive, send):
+    """By WebSocket: each message is sent back."""
+    while (message := await receive())["type"] != "websocket.disconnect":
+        if message["type"] == "websocket.connect":
+            await send({"type": "websocket.accept"})
+        else:
+            await send({**message, "type": "websocket.send"})
 
 
 async def canary(scope, receive, send, rest):  # noqa: ARG001

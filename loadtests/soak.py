@@ -1,20 +1,27 @@
-"""Hours of load, with clients that misbehave: what has to stay as it is, does. `python loadtests/soak.py`.
+"""Hours of load by HTTP/1, HTTP/2 and WebSocket, and clients that misbehave: what has to stay as it is, does.
 
-Not a benchmark: the load is moderate, and figures are compared with those of the same run only.
+Not a benchmark: the load is moderate, and figures are compared with those of the same run only. Not the
+clients that break off what they began by other means than HTTP/1: `departures.py` has those.
 
 Invariant: exit code 0 only if memory, descriptors, tasks and p99 are at the end what they were at the
 beginning, nothing was answered wrongly, and the server ended well.
 """
 
 import argparse
+import itertools
 import statistics
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from bridgehead.load import load
+import ending
+from departures import drop_a_websocket, leave_a_stream
+
+from bridgehead.load import Report, load
 from bridgehead.testing import (
     ServerProcess,
     half_closing_client,
@@ -24,13 +31,40 @@ from bridgehead.testing import (
 )
 
 FOLDER = Path(__file__).resolve().parent
-SCENARIOS = sorted((FOLDER / "scenarios").glob("*.toml"))
+SCENARIOS = FOLDER / "scenarios"
 # The part of a run in which caches fill and allocators settle.
 SETTLING = 0.2
-# What may be more at the end than at the beginning, for an allocator's sake or a busy machine's.
-MEMORY_PART, MEMORY_MIB = 0.05, 3.0
+# What memory may grow by, beside what one look differs from the next by: an allocator takes in pieces.
+MEMORY_MIB_AN_HOUR, MEMORY_MIB = 1.0, 1.0
+# What may be more at the end than at the beginning, for a busy machine's sake.
 DESCRIPTORS, TASKS = 2, 1
 P99_FACTOR, P99_SECONDS = 1.5, 0.02
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """One kind of clients, which are there all the time."""
+
+    share: float  # of the rate; none for who has no rate but thinks between requests
+    options: dict[str, Any]
+    scheme: str = "http"
+    path: str = "/"
+    connections: int = 20
+
+
+KINDS = {
+    "HTTP/1": Kind(share=0.4, options={"scenarios": str(SCENARIOS / "shop.toml")}),
+    "HTTP/2": Kind(
+        share=0.3,
+        options={"scenarios": str(SCENARIOS / "shop.toml"), "http": "2", "streams": 4},
+        connections=5,
+    ),
+    "WebSockets": Kind(
+        share=0.28, scheme="ws", path="/talk", options={"body": "message {n}", "expect_body": "message"}
+    ),
+    "uploads": Kind(share=0.02, options={"scenarios": str(SCENARIOS / "uploads.toml")}),
+    "waiting": Kind(share=0, options={"scenarios": str(SCENARIOS / "waiting.toml")}, connections=10),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,9 +75,10 @@ class Sample:
     memory: float  # MiB
     descriptors: int
     tasks: int
-    p99: float
+    p99: float  # of HTTP/1's
     requests: int
     errors: int
+    answers: dict[str, int] = field(default_factory=dict)  # of each kind
 
 
 def main() -> None:
@@ -60,6 +95,9 @@ def main() -> None:
             samples.append(one_slice(server, at, options))
             print(row(samples[-1]), flush=True)
     broken = judge(samples)
+    answers = {name: sum(each.answers[name] for each in samples) for name in KINDS} if samples else {}
+    print("\n" + ", ".join(f"{name}: {count:,}" for name, count in answers.items()))
+    print(f"memory after warm-up: {slope(settled_part(samples)):+.2f} MiB an hour")
     print("\n" + ("\n".join(broken) or "flat: memory, descriptors, tasks and p99"))
     sys.exit(bool(broken))
 
@@ -70,33 +108,35 @@ def read_options() -> argparse.Namespace:
     parser.add_argument("--minutes", type=float, default=10.0, help="[10]")
     parser.add_argument("--hours", type=float, default=0.0, help="on top of the minutes [0]")
     parser.add_argument("--slice", type=float, default=10.0, help="seconds between two looks [10]")
-    parser.add_argument("--rate", type=float, default=300.0, help="requests a second [300]")
+    parser.add_argument("--rate", type=float, default=500.0, help="requests a second [500]")
     parser.add_argument("option", nargs="*", help="of the server: runtime=fused loop=uvloop")
     return parser.parse_args()
 
 
 def one_slice(server: ServerProcess, at: float, options: argparse.Namespace) -> Sample:
-    """Each scenario file in turn, beside a few who misbehave; then a look."""
-    reports = []
-    with ExitStack() as held:
+    """All kinds at once, beside a few who misbehave; then a look."""
+    with ExitStack() as held, ThreadPoolExecutor(len(KINDS)) as threads:
         misbehave(server, held)
-        for file in SCENARIOS:
-            part = options.slice / len(SCENARIOS)
-            # Who thinks between requests has no rate, and uploads of a megabyte have a lower one.
-            pace = {"waiting": None, "uploads": options.rate / 10}.get(file.stem, options.rate)
-            connections = 10 if pace is None else 50
-            asked = {"rate": pace, "connections": connections, "duration": part}
-            reports.append(load(server.url, scenarios=str(file), **asked))
+        runs = {name: threads.submit(put_on, server, kind, options) for name, kind in KINDS.items()}
+        reports = {name: run.result() for name, run in runs.items()}
     tasks = settled(server)
     return Sample(
         at=at,
         memory=memory(server.pid),
         descriptors=len(list(Path(f"/proc/{server.pid}/fd").iterdir())),
         tasks=tasks,
-        p99=next(each.p99 for each, file in zip(reports, SCENARIOS, strict=True) if file.stem == "shop"),
-        requests=sum(each.requests for each in reports),
-        errors=sum(each.errors for each in reports),
+        p99=reports["HTTP/1"].p99,
+        requests=sum(each.requests for each in reports.values()),
+        errors=sum(each.errors for each in reports.values()),
+        answers={name: each.requests - each.errors for name, each in reports.items()},
     )
+
+
+def put_on(server: ServerProcess, kind: Kind, options: argparse.Namespace) -> Report:
+    """One slice of these clients."""
+    url = server.url.replace("http", kind.scheme, 1) + kind.path
+    rate = options.rate * kind.share or None
+    return load(url, rate=rate, connections=kind.connections, duration=options.slice, **kind.options)
 
 
 def misbehave(server: ServerProcess, held: ExitStack) -> None:
@@ -107,6 +147,8 @@ def misbehave(server: ServerProcess, held: ExitStack) -> None:
         held.enter_context(half_closing_client(server, "/slow?for=1"))
         resetting_client(server, "/slow?for=5").reset()
         resetting_client(server, "/upload", method="PUT", body=b"x" * 1000, after=300).reset()
+        leave_a_stream(server, "/slow?for=5")
+        drop_a_websocket(server, "/talk")
 
 
 def settled(server: ServerProcess) -> int:
@@ -136,9 +178,23 @@ def row(sample: Sample) -> str:
     return f"| {' | '.join(parts)} |"
 
 
+def settled_part(samples: list[Sample]) -> list[Sample]:
+    """What came after warm-up."""
+    return samples[int(len(samples) * SETTLING) :]
+
+
+def slope(samples: list[Sample]) -> float:
+    """MiB that memory grows by in an hour: the median of what any two looks say, not of one alone."""
+    pairs = itertools.combinations(samples, 2)
+    grown = [
+        (later.memory - early.memory) / (later.at - early.at) for early, later in pairs if later.at > early.at
+    ]
+    return statistics.median(grown) * 3600 if grown else 0.0
+
+
 def judge(samples: list[Sample]) -> list[str]:
-    """What is not as it was: the first third after settling beside the last."""
-    rest = samples[int(len(samples) * SETTLING) :]
+    """What is not as it was: the first third after settling beside the last, and memory's growth."""
+    rest = settled_part(samples)
     third = len(rest) // 3
     if not third:
         return ["too short: no third of it has a look"]
@@ -149,7 +205,6 @@ def judge(samples: list[Sample]) -> list[str]:
         return before, after
 
     bounds = {
-        "memory": lambda before: before * (1 + MEMORY_PART) + MEMORY_MIB,
         "descriptors": lambda before: before + DESCRIPTORS,
         "tasks": lambda before: before + TASKS,
         "p99": lambda before: before * P99_FACTOR + P99_SECONDS,
@@ -160,9 +215,12 @@ def judge(samples: list[Sample]) -> list[str]:
         for before, after in [both(name)]
         if after > bound(before)
     ]
+    hours = (rest[-1].at - rest[0].at) / 3600
+    if slope(rest) * hours > MEMORY_MIB_AN_HOUR * hours + MEMORY_MIB:
+        broken.insert(0, f"memory grew: {slope(rest):.2f} MiB an hour")
     wrong = sum(each.errors for each in samples)
     return [*broken, f"{wrong} errors"] if wrong else broken
 
 
 if __name__ == "__main__":
-    main()
+    ending.run(main)

@@ -7,30 +7,34 @@ Invariant: as there, one server runs at a time.
 
 import http.client
 import signal
-import socket
 import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import idle as connections
 import lateness
 import variants
 from bursts import in_a_line
+from lineup import watched
 from results import OURS
 from servers import FOLDER, START_SECONDS, Server, command_of, end, free_port, started
 
 IDLE = 2000
-ASK = b"GET / HTTP/1.1\r\nHost: test\r\n\r\n"
-SETTLES = 0.5
+# Seconds: at once, and once whoever gives something back has done so (Bridgehead within three).
+SOON, SETTLED = 0.5, 6.0
 
 
-def all_tables(names: list[str], cores: list[int], rounds: int) -> str:
-    """Each of them as Markdown."""
-    tables = [idle(names, cores), start_up(names, cores, rounds), late(names, cores, rounds)]
-    return "\n".join([*tables, variants.measured(cores, rounds)])
+def all_tables(names: list[str], cores: list[int], rounds: int) -> Iterator[str]:
+    """Each of them as Markdown, once it is measured."""
+    yield idle(names, cores)
+    yield start_up(names, cores, rounds)
+    yield late(names, cores, rounds)
+    yield variants.measured(cores, rounds)
 
 
 def refused(name: str, why: str) -> str:
@@ -48,32 +52,37 @@ def idle(names: list[str], cores: list[int]) -> str:
     lines = [
         f"### {IDLE} idle connections",
         "",
-        "| server | KiB each | µs of a core in a second |",
-        "|---|---|---|",
+        f"After {SOON} s, and settled: after {SETTLED:.0f}.",
+        "",
+        "| server | KiB each | µs of a core in a second | settled: KiB each | µs of a core in a second |",
+        "|---|---|---|---|---|",
     ]
     for name in names:
         print(f"idle connections: {name} …", file=sys.stderr, flush=True)
         try:
-            with started(name, "apps:hello", cores[0]) as server, ExitStack() as stack:
-                lines.append(_idle(server, stack))
+            with started(name, "apps:hello", cores[0]) as server, watched(server), ExitStack() as stack:
+                line = _idle(server, stack)
         except (RuntimeError, OSError) as problem:
-            lines.append(refused(name, in_a_line(problem)))
+            line = f"{refused(name, in_a_line(problem))} | |"
+        lines.append(line)
     return "\n".join([*lines, ""])
 
 
 def _idle(server: Server, stack: ExitStack) -> str:
     server.signal(signal.SIGCONT)
     before = server.memory()
-    for _ in range(IDLE):
-        connection = stack.enter_context(socket.create_connection(("127.0.0.1", server.port), 10))
-        connection.sendall(ASK)
-        if not connection.recv(4096).startswith(b"HTTP/1.1 200"):
-            raise RuntimeError("wrong answer")
-    time.sleep(SETTLES)
-    grown, spent = server.memory() - before, server.cpu()
-    time.sleep(1)
-    spent = server.cpu() - spent
-    return f"| {server.name} | {grown * 1024 / IDLE:.1f} | {spent / 1000:,.0f} |"
+    clients = connections.connected(server.port, IDLE, stack)
+    began, cells = time.monotonic(), []
+    for moment in (SOON, SETTLED):
+        time.sleep(max(began + moment - time.monotonic(), 0))
+        grown, spent = server.memory() - before, server.cpu()
+        time.sleep(1)
+        spent = server.cpu() - spent
+        if gone := connections.told(clients):
+            cells += [f"refused: {gone}", ""]
+        else:
+            cells += [f"{grown * 1024 / IDLE:.1f}", f"{spent / 1000:,.0f}"]
+    return f"| {' | '.join([server.name, *cells])} |"
 
 
 def start_up(names: list[str], cores: list[int], rounds: int) -> str:
@@ -104,12 +113,14 @@ def start_up(names: list[str], cores: list[int], rounds: int) -> str:
 def _start(name: str, core: int) -> float:
     """Milliseconds."""
     port = free_port()
+    death = ""
     with TemporaryDirectory() as folder:
         command = ["taskset", "--cpu-list", str(core), *command_of(name, "apps:hello", port, Path(folder))]
         began = time.perf_counter()
         process = subprocess.Popen(command, cwd=FOLDER, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        server = Server(name, process, port)
         try:
-            while time.perf_counter() - began < START_SECONDS:
+            while not (death := server.death()) and time.perf_counter() - began < START_SECONDS:
                 connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
                 with suppress(OSError, http.client.HTTPException):
                     connection.request("GET", "/")
@@ -119,8 +130,8 @@ def _start(name: str, core: int) -> float:
                 connection.close()
                 time.sleep(0.002)
         finally:
-            end(Server(name, process.pid, port), process)
-    raise RuntimeError("did not start")
+            end(server)
+    raise RuntimeError(f"did not start: {death or f'no answer in {START_SECONDS:.0f} s'}")
 
 
 def late(names: list[str], cores: list[int], rounds: int) -> str:
@@ -130,8 +141,9 @@ def late(names: list[str], cores: list[int], rounds: int) -> str:
     for name in names:
         print(f"lateness: {name} …", file=sys.stderr, flush=True)
         try:
-            with started(name, "apps:ticks", cores[0]) as server:
-                found[name] = [lateness.burst(server, cores[-1], 64, 1.0) for _ in range(rounds)]
+            with started(name, "apps:ticks", cores[0]) as server, watched(server):
+                times = [lateness.burst(server, cores[-1], 64, 1.0) for _ in range(rounds)]
+            found[name] = times
         except (RuntimeError, OSError) as problem:
             lines.append(refused(name, in_a_line(problem)))
     table = lateness.table(found, "64 busy connections").rstrip("\n")

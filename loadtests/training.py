@@ -5,6 +5,7 @@ Not a measurement, and not peers: how long anything takes is of no interest here
 Invariant: every answer is one that was due, or the training fails, and all servers are ended in order.
 """
 
+import argparse
 import os
 import signal
 import subprocess
@@ -18,6 +19,14 @@ from bridgehead.load import load
 
 SECONDS = "2s"
 TLS = (f"--ssl-certfile={CERTIFICATE}", f"--ssl-keyfile={KEY}")
+
+BROWSER = (
+    ("user-agent", "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0"),
+    ("accept", "text/html,application/xhtml+xml,application/xml;q=0.9,image/webp,*/*;q=0.8"),
+    ("accept-language", "en-GB,en;q=0.5"),
+    ("accept-encoding", "gzip, deflate, br, zstd"),
+    ("cookie", "session=0123456789abcdef0123456789abcdef; theme=dark"),
+)
 
 # An application, options of the server, and what is asked of it, each with so many connections.
 LESSONS: list[tuple[str, tuple[str, ...], list[dict[str, object]]]] = [
@@ -34,6 +43,16 @@ LESSONS: list[tuple[str, tuple[str, ...], list[dict[str, object]]]] = [
     ("apps:reads", (), [{"connections": 64}]),
     ("apps:sleeps", (), [{"connections": 256}]),
     ("apps:messages", (), [{"scheme": "ws", "connections": 16, "body": "x" * 64}]),
+    ("apps:hello", ("--access-log",), [{"connections": 16, "headers": BROWSER}]),
+    (
+        "apps:body_10k",
+        ("--compress", f"--static=/files={FOLDER}"),
+        [
+            {"connections": 16},
+            {"connections": 16, "headers": BROWSER},
+            {"connections": 16, "path": "files/apps.py"},
+        ],
+    ),
     (
         "apps:hello",
         TLS,
@@ -44,6 +63,7 @@ LESSONS: list[tuple[str, tuple[str, ...], list[dict[str, object]]]] = [
 
 def main() -> None:
     """Have each lesson."""
+    argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0]).parse_args()
     for app, words, asked in LESSONS:
         lesson(app, words, asked)
 
@@ -55,13 +75,15 @@ def lesson(app: str, words: tuple[str, ...], asked: list[dict[str, object]]) -> 
     with tempfile.TemporaryDirectory() as folder:
         said = Path(folder) / "stderr"
         with said.open("wb") as stderr:
-            server = subprocess.Popen(command, cwd=FOLDER, stderr=stderr, env=os.environ)
+            server = subprocess.Popen(
+                command, cwd=FOLDER, stdout=subprocess.DEVNULL, stderr=stderr, env=os.environ
+            )
         try:
             await_listening(server, port, said)
             for each in asked:
                 options = dict(each)
-                scheme = options.pop("scheme", "http")
-                report = load(f"{scheme}://127.0.0.1:{port}/", duration=SECONDS, **options)  # type: ignore[arg-type]
+                scheme, path = options.pop("scheme", "http"), options.pop("path", "")
+                report = load(f"{scheme}://127.0.0.1:{port}/{path}", duration=SECONDS, **options)  # type: ignore[arg-type]
                 if report.errors or not report.requests:
                     sys.exit(f"{app}: {report.errors_by_kind or 'nothing was asked'}")
         finally:

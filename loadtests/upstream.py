@@ -3,6 +3,7 @@
 Prints its port.
 """
 
+import argparse
 import asyncio
 from contextlib import suppress
 
@@ -24,4 +25,7 @@ async def main():
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    argparse.ArgumentParser(description=__doc__).parse_args()
+    # By Ctrl-C a terminal tells it, too: that is an end like any other.
+    with suppress(KeyboardInterrupt):
+        asyncio.run(main())

@@ -12,7 +12,9 @@ import statistics
 import sys
 from contextlib import ExitStack
 
+import ending
 from bursts import ask, in_a_line
+from lineup import note_death
 from machine import check_tools, noise, tell_machine
 from results import Burst, Measured
 from servers import CONTROL, VARIANTS, Server, started
@@ -60,7 +62,9 @@ def _burst(server: Server, workload: Workload, core: int, seconds: int, found: M
         return None
     server.signal(signal.SIGCONT)
     try:
-        return ask(server, workload, core, seconds, found)
+        one = ask(server, workload, core, seconds, found)
+        note_death(server, found)
+        return None if found.wrong else one
     finally:
         server.signal(signal.SIGSTOP)
 
@@ -88,4 +92,4 @@ def table(found: dict[str, Measured]) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    ending.run(main)
