@@ -2,8 +2,9 @@
 
 Run it: serve examples/cleanup.py
 
-`curl localhost:8000/` locks a row for a minute. Stop curl with Ctrl+C, or the server: the row is unlocked
-either way, and the server says so. `curl localhost:8000/locked` shows what is locked.
+`curl localhost:8000/` locks a row for a minute. Stop curl with Ctrl+C, or the server, whose stop first gives
+the request its grace: the row is unlocked either way, and the server says so. `curl localhost:8000/locked`
+shows what is locked.
 """
 
 import asyncio

@@ -2,9 +2,9 @@
 
 Run it: serve examples/leader.py --workers 2
 
-Every second one of the workers says that it cleans up; kill that one, and another does within six seconds.
+Every second one of the workers says that it cleans up; kill that one, and another does within eight seconds.
 `curl localhost:8000/` says who leads; ask more than once. Needs `pip install 'grelmicro[sqlite]' fastapi`; in
-Kubernetes, where KUBE_NAMESPACE is set, 'grelmicro[kubernetes]' and what examples/kubernetes grants.
+Kubernetes, where KUBE_NAMESPACE is set, 'grelmicro[kubernetes]' and what examples/deploy/kubernetes grants.
 """
 
 import os
