@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _PAUSE = 1.0  # seconds until a limit asks for another successor, when one did not come up
 _LONGEST_PAUSE = 30.0
 _SCALING = (signal.SIGTTIN, signal.SIGTTOU)
-_BLOCKED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, *_SCALING)
+_BLOCKED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, *_SCALING)
 
 
 def run(settings: options.Config, environ: Mapping[str, str]) -> int:
@@ -106,6 +106,16 @@ class Alone(CommandServer):
         """Python's share of a signal; all of it while the control thread is there no more."""
         self._told = True
         super().handle_exit(sig, frame)
+
+    @property
+    def _process_goes_on(self) -> bool:
+        return self._is_succeeded
+
+    def _reopen(self) -> None:
+        """Also those of the workers, once there is one."""
+        super()._reopen()
+        if self._succession is not None:
+            self._succession.tell(signal.SIGUSR1)
 
     def _patience(self) -> Patience:
         return Patience.of_retiring(self.config) if self._is_succeeded else super()._patience()

@@ -76,10 +76,19 @@ class CommandServer(Server):
         self._control = Control(loop, self._told_by_control, patience, overdue.reason_of_this_thread(loop))
         own_handlers.watch(HANDLED_SIGNALS, self._control.rearm, self._stop)
         try:
-            with reopening.on_signal(loop.call_soon_threadsafe):
+            with reopening.on_signal(self._reopen, stays=lambda: self._process_goes_on):
                 yield
         finally:
             self._control.detach()
+
+    @property
+    def _process_goes_on(self) -> bool:
+        """Whether others serve once this server has ended, and the process is there for them."""
+        return False
+
+    def _reopen(self) -> None:
+        """Open the files of logs again, between two steps of the loop."""
+        self._call_soon(reopening.reopen)
 
     @property
     def exit_code(self) -> int:

@@ -9,7 +9,7 @@ import logging
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from types import FrameType
 
 from bridgehead import unheard
@@ -29,19 +29,19 @@ def reopen() -> None:
 
 
 @contextmanager
-def on_signal(call: Callable[[Callable[[], None]], object]) -> Iterator[None]:
-    """`call(reopen)` when the signal comes, unless somebody else hears it. For the main thread."""
+def on_signal(then: Callable[[], object], stays: Callable[[], bool] = bool) -> Iterator[None]:
+    """`then()` when the signal comes, unless somebody else hears it; also afterwards, if it `stays`. For the main thread."""
     ours = threading.current_thread() is threading.main_thread()
     if not ours or signal.getsignal(signal.SIGUSR1) not in (signal.SIG_DFL, unheard.nothing):
         yield
         return
 
     def heard(number: int, frame: FrameType | None) -> None:  # noqa: ARG001 - Python hands it over
-        with suppress(RuntimeError):  # the loop is closed
-            call(reopen)
+        then()
 
     taken = Taken([signal.SIGUSR1], heard)
     try:
         yield
     finally:
-        taken.give_back()
+        if not stays():
+            taken.give_back()

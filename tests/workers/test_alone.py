@@ -150,6 +150,27 @@ def test_a_hangup_that_comes_when_the_loop_is_closed_is_for_the_parent_that_the_
         server.stop()
 
 
+ROTATES = LATE.replace("SIGHUP", "SIGUSR1").replace("        os.kill", """        os.rename("log", "log.1")
+        os.kill""")
+LOGS = """
+import logging
+
+logging.getLogger().addHandler(logging.FileHandler("log"))
+"""
+
+
+def test_logs_that_are_rotated_when_the_loop_is_closed_are_opened_again_by_the_successor(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "main.py").write_text((APPS / "workers_app.py").read_text() + LOGS + ROTATES)
+    with Server("main:app", "--loop", "asyncio", cwd=tmp_path) as server:
+        server.signal(signal.SIGHUP)
+        server.wait_line(f"Finished server process [{server.pid}]", timeout=STARTUP_SECONDS)
+        while not (tmp_path / "log").exists():
+            assert who(server) == imported(server)[1]
+        server.stop()
+
+
 @pytest.mark.timeout(120)
 def test_no_request_is_lost_through_a_succession_and_the_reloads_after_it(tmp_path: Path) -> None:
     env = {"CANARY_LEDGER": str(tmp_path)}
