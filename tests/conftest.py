@@ -39,6 +39,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # Run in a shell's background: what the tests start would ignore it as well.
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # run by nohup: likewise
     config.addinivalue_line("markers", "soak: long runs; set BRIDGEHEAD_TEST_SOAK=1 to run them")
     config.addinivalue_line("markers", "browser: drives one; set BRIDGEHEAD_TEST_BROWSER=1 to run them")
     config.addinivalue_line("markers", "databases: starts one; set BRIDGEHEAD_TEST_DATABASES=1 to run them")
