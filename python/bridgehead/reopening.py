@@ -30,7 +30,10 @@ def reopen() -> None:
 
 @contextmanager
 def on_signal(then: Callable[[], object], stays: Callable[[], bool] = bool) -> Iterator[None]:
-    """`then()` when the signal comes, unless somebody else hears it; also afterwards, if it `stays`. For the main thread."""
+    """`then()` when the signal comes, unless somebody else hears it; afterwards too, if it `stays`.
+
+    For the main thread.
+    """
     ours = threading.current_thread() is threading.main_thread()
     if not ours or signal.getsignal(signal.SIGUSR1) not in (signal.SIG_DFL, unheard.nothing):
         yield

@@ -150,8 +150,11 @@ def test_a_hangup_that_comes_when_the_loop_is_closed_is_for_the_parent_that_the_
         server.stop()
 
 
-ROTATES = LATE.replace("SIGHUP", "SIGUSR1").replace("        os.kill", """        os.rename("log", "log.1")
-        os.kill""")
+ROTATES = LATE.replace("SIGHUP", "SIGUSR1").replace(
+    "        os.kill",
+    """        os.rename("log", "log.1")
+        os.kill""",
+)
 LOGS = """
 import logging
 
