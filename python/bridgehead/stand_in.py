@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from bridgehead import log
+
 _AT_ONCE = 64  # who comes then takes the place of who came first
 _LONGEST_HEAD = 65536
 _SECONDS = 10.0  # for a whole head
@@ -21,6 +23,7 @@ _END_OF_HEAD = b"\r\n\r\n"
 @dataclass(eq=False, slots=True)
 class _Visitor:
     socket: socket.socket
+    name: str
     deadline: float
     head: bytearray = field(default_factory=bytearray)
     answered: bool = False
@@ -77,11 +80,14 @@ class StandIn:
         if not self._sentence:  # it ended with an event that was told together with this one
             return
         try:
-            client, _ = listener.accept()
+            client, address = listener.accept()
         except OSError:  # it has gone again, or there is no descriptor for it
             return
         client.setblocking(False)
-        visitor = _Visitor(socket=client, deadline=time.monotonic() + _SECONDS)
+        name = (
+            f"{address[0]}:{address[1]}" if isinstance(address, tuple) else ""
+        )  # as in the server's own lines
+        visitor = _Visitor(socket=client, name=name, deadline=time.monotonic() + _SECONDS)
         if len(self._visitors) >= _AT_ONCE:
             self._close(self._visitors[0])
         self._visitors.append(visitor)
@@ -104,6 +110,7 @@ class StandIn:
                 self._answer(visitor)
 
     def _answer(self, visitor: _Visitor) -> None:
+        log.refused(visitor.name, self._sentence)
         visitor.answered = True
         visitor.deadline = time.monotonic() + _LINGERING
         body = f"{self._sentence}\n".encode()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from harness import Server
+from harness.http2 import Http2Client
 
 HOST = b"Host: test\r\n"
 
@@ -85,6 +87,28 @@ def test_a_client_that_begins_in_http_2_is_told_of_too_where_that_is_off() -> No
         client.read_to_any_end()
         line = server.wait_line(f"127.0.0.1:{client.port}: ")
     assert line.endswith(": HTTP Version Not Supported: HTTP/1.1 and HTTP/1.0 are understood\n")
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "status", "reason"),
+    [
+        ("GET", "/files/none", 404, "Not Found"),
+        ("HEAD", "/files/%2e%2e/secret", 404, "Not Found"),
+        ("POST", "/files/some", 405, "Method Not Allowed: files are read by GET and HEAD"),
+    ],
+)
+def test_so_does_one_for_a_file(tmp_path: Path, method: str, target: str, status: int, reason: str) -> None:
+    (tmp_path / "some").write_text("some")
+    with Server("log_app:app", "--log-level", "debug", "--static", f"/files={tmp_path}") as server:
+        with server.connect() as client:
+            assert client.ask("/files/some").status == 200
+            assert client.ask(target, method=method).status == status
+            line = f"DEBUG:    Refused a request of 127.0.0.1:{client.port}: {reason}\n"
+            assert server.wait_line(f"127.0.0.1:{client.port}: ") == line
+        with Http2Client(server.port) as client:
+            asked = client.ask(target, method=method)
+            assert asked.status == status
+            server.wait_line(f": {reason}", count=2)
 
 
 def test_above_debug_level_nothing_is_said() -> None:

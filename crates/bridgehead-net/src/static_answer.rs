@@ -41,6 +41,9 @@ pub(crate) async fn answer(
         Served::Refused(refusal) => return Ok(service::refuse(refusal, line, version, turn)),
         Served::Elsewhere(head) => return Err((head, turn)),
     };
+    if let Some(why) = reply.refusal {
+        turn.has_no_file(why);
+    }
     let mut response = reply.head;
     if let Some(reason) = line.config.reasons.of(response.status()) {
         response.extensions_mut().insert(reason);

@@ -54,6 +54,9 @@ impl Stream {
                 return self.refuse(refusal, &method, respond, turn).map(|_| Written::Whole);
             }
         };
+        if let Some(why) = reply.refusal {
+            turn.has_no_file(why);
+        }
         let mut head = reply.head;
         self.complete(&mut head, &mut turn);
         let ends = match &reply.content {

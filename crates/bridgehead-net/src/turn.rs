@@ -140,6 +140,11 @@ impl Turn {
         }
     }
 
+    /// A file was due, and this is why it is not what is answered.
+    pub(crate) fn has_no_file(&self, why: &'static str) {
+        self.line.tell_refusal(&self.peer, || why.to_owned(), self.trace.as_ref());
+    }
+
     /// It was a probe, and was told this.
     pub(crate) fn was_a_probe(&mut self, told: http::StatusCode) {
         if let (Some(course), Some(meters)) = (self.course.take(), &self.line.config.meters) {

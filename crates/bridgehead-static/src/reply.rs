@@ -45,6 +45,8 @@ pub struct Reply {
     pub head: Response<()>,
     /// Its body.
     pub content: Content,
+    /// Why it is not what was asked for.
+    pub refusal: Option<&'static str>,
 }
 
 /// Where a body comes from.
@@ -147,7 +149,7 @@ impl Asked {
             Verdict::Send => {}
             Verdict::NotModified => {
                 *answer.status_mut() = StatusCode::NOT_MODIFIED;
-                return Ok(Reply { head: answer, content: Content::Nothing });
+                return Ok(Reply { head: answer, content: Content::Nothing, refusal: None });
             }
             Verdict::Failed => return Ok(Reply::of(refusal(StatusCode::PRECONDITION_FAILED))),
         }
@@ -175,13 +177,13 @@ impl Asked {
         insert(headers, CONTENT_ENCODING, coding.map(Coding::value));
         let content =
             if head.method == Method::HEAD { Content::Nothing } else { content(file, first, length)? };
-        Ok(Reply { head: answer, content })
+        Ok(Reply { head: answer, content, refusal: None })
     }
 }
 
 impl Reply {
     fn of((head, text): (Response<()>, &'static str)) -> Self {
-        Self { head, content: Content::Whole(Bytes::from_static(text.as_bytes())) }
+        Self { head, content: Content::Whole(Bytes::from_static(text.as_bytes())), refusal: Some(text) }
     }
 }
 
@@ -262,7 +264,7 @@ fn redirect(head: &request::Parts, prefix: &str) -> Result<Reply, Nothing> {
     let headers = answer.headers_mut();
     headers.insert(LOCATION, HeaderValue::try_from(target).map_err(|_| Nothing::NotThere)?);
     headers.insert(CONTENT_LENGTH, 0.into());
-    Ok(Reply { head: answer, content: Content::Nothing })
+    Ok(Reply { head: answer, content: Content::Nothing, refusal: None })
 }
 
 /// Whether a browser would show what comes as a page. What a page itself asks for (scripts, pictures, data) is not
