@@ -205,9 +205,11 @@ class _Reloader:
             log.logger().warning("Changes are looked for twice a second: %s.", polling)
         if self._told is not None:
             return
-        if (changed or has_begun) and self._generation is not None:
+        if changed or has_begun:
             # First of all, and before it is known what else changes: who knocks now is for the new ones.
-            self._generation.take_back()
+            self._stand_in.end()
+            if self._generation is not None:
+                self._generation.take_back()
         if has_begun:
             log.logger().debug("Files change. Who connects from here on is for the next version.")
         if not changed:

@@ -182,6 +182,22 @@ def test_whoever_comes_while_files_are_still_being_saved_is_answered_by_the_new_
         assert server.stderr.count(DETECTED) == 1
 
 
+def test_whoever_comes_while_a_broken_application_is_being_mended_is_answered_by_the_new_code(
+    project: Project,
+) -> None:
+    options = ("--reload-delay", "1s", "--log-level", "debug")
+    with project.serve(*options, allow=["Traceback"]) as server:
+        project.save("two", before="import not_there\n")
+        said(server, "The application did not start. Waiting for a change.")
+        with server.connect() as client:
+            assert client.ask("/").body == FAILED
+            said(server, f"Refused a request of 127.0.0.1:{client.port}: The application did not start: see")
+        project.save("three")
+        said(server, "Files change.", count=2)
+        with server.connect(timeout=STARTUP_SECONDS) as client:
+            assert client.ask("/").body == b"three"
+
+
 BROKEN = {
     "syntax": ("def (\n", "main has a syntax error in main.py, line 1"),
     "import": ("import not_there\n", "main imports 'not_there', which is not installed"),
