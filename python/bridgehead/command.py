@@ -19,6 +19,7 @@ from bridgehead import config as options
 from bridgehead import forks, log, open_files, overdue, own_handlers, reopening
 from bridgehead._native import Control
 from bridgehead.errors import EXIT_STOP_FAILED, StartError
+from bridgehead.identity import identity
 from bridgehead.loops import OwnLoop
 from bridgehead.server import HANDLED_SIGNALS, Server
 from bridgehead.server_config import Config
@@ -29,6 +30,7 @@ _BLOCK = 4 * 1024 * 1024
 def check(settings: options.Config) -> int:
     """Load the application as `run` does, and nothing more; the exit code."""
     config = Config.of(settings)
+    identity(settings)
     if settings.reload:
         from bridgehead.watched import watched
 

@@ -18,6 +18,11 @@ PYPROJECT = "pyproject.toml"
 
 Table = tuple[str, ...]
 
+# What looks like a key may be within a text of several lines. The others, and comments, may hold its quotes.
+_WHOLE_TEXT = re.compile(
+    r'''"""(?:\\.|[^\\])*?"{3,5}|"(?:\\.|[^"\\\n])*"|#[^\n]*|''' r"""'''.*?'{3,5}|'[^'\n]*'""", re.DOTALL
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
@@ -41,11 +46,9 @@ class Document:
         return f"{self.name}, line {line}: {key}" if line else f"{self.name}: {key}"
 
     def _line(self, table: Table, key: str) -> int | None:
-        if '"""' in self.text or "'''" in self.text:  # what looks like a key may be within a text
-            return None
         of_key = re.compile(rf"""\s*["']?{re.escape(key)}["']?\s*[=.]""")
         current, found = "", []
-        for number, line in enumerate(self.text.splitlines(), 1):
+        for number, line in enumerate(_WHOLE_TEXT.sub(_blank, self.text).splitlines(), 1):
             if header := re.match(r"\s*\[+([^\[\]]+)\]", line):
                 current = re.sub(r"[\s\"']", "", header[1])
                 if current == ".".join((*table, key)):
@@ -53,6 +56,10 @@ class Document:
             elif current == ".".join(table) and of_key.match(line):
                 found.append(number)
         return found[0] if len(found) == 1 else None
+
+
+def _blank(text: re.Match[str]) -> str:
+    return "\n" * text[0].count("\n") or text[0]
 
 
 def read_toml(file: Path, folder: Path) -> Document:

@@ -384,7 +384,6 @@ def test_a_key_or_a_value_that_is_wrong_is_told_with_its_line(text: str, message
 @pytest.mark.parametrize(
     "text",
     [
-        '[tool.bridgehead]\nroot-path = """\nport = 1\n"""\nport = true',
         "[tool]\nbridgehead.port = true",
         "[tool]\nbridgehead = {port = true}",
     ],
@@ -392,6 +391,21 @@ def test_a_key_or_a_value_that_is_wrong_is_told_with_its_line(text: str, message
 def test_a_line_that_is_not_sure_is_not_told(text: str) -> None:
     Path("pyproject.toml").write_text(text)
     assert refused().message == "pyproject.toml: port: true is a boolean; a whole number is due"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"""\nport = 1\n"""',
+        '"""\nport = 1\\"""\n\n"""""',
+        "'''\nport = 1\n'''''",
+        '"\'\'\' # \\"" # it\'s """\n\n',
+    ],
+)
+def test_a_line_is_told_beside_texts_of_several_lines(text: str) -> None:
+    Path("pyproject.toml").write_text(f"[tool.bridgehead]\nroot-path = {text}\nport = true")
+    line = text.count("\n") + 3
+    assert refused().message == f"pyproject.toml, line {line}: port: true is a boolean; a whole number is due"
 
 
 def test_a_key_of_another_table_is_not_taken_for_ours() -> None:
@@ -735,6 +749,8 @@ def test_a_check_says_so_though_no_logger_would(folder: Path) -> None:
         (["main", "--prot", "1"], "there is no option '--prot'"),
         (["main", "--env-file", "nowhere"], "nowhere cannot be read: no such file or directory"),
         (["main:app", "--reload", "--reload-dir", "nope"], "--reload-dir: there is no directory 'nope'"),
+        (["main:app", "--user", "nobody-such"], "--user: there is no user 'nobody-such'"),
+        (["main:app", "--group", "nobody-such"], "--group: there is no group 'nobody-such'"),
     ],
 )
 def test_a_check_that_fails_ends_as_the_start_would(words: list[str], message: str, folder: Path) -> None:
