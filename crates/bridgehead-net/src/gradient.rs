@@ -6,6 +6,7 @@
 //!
 //! | the limit is | then |
 //! |---|---|
+//! | new | it is doubled for as long as requests take no longer for it (`climb`) |
 //! | not reached | it stays; with a quarter of it running, what requests take is what they take without a queue |
 //! | reached | it is multiplied by the gradient, and grows by half its root; a third of that at a time |
 //! | reached for [`SELDOM`], or another one than it was | it is a quarter for a moment, to see what requests take without a queue; then it grows back by one for each that ends, since those that begin together wait for each other ever after |
@@ -18,6 +19,7 @@
 
 use std::time::Duration;
 
+use crate::climb::{Climb, Step};
 use crate::look::{End, Look, Sample, Seen};
 
 /// Of which there is one to begin with.
@@ -68,6 +70,7 @@ pub(crate) struct Gradient {
     /// How many are answered in a second, while the limit is reached.
     rate: Option<f64>,
     window: Window,
+    climb: Option<Climb>,
     look: Option<Look>,
     /// When that was last, and under which limit.
     looked: Option<(Duration, f64)>,
@@ -95,6 +98,7 @@ impl Gradient {
             unloaded: None,
             rate: None,
             window: Window { began: now, ..Window::default() },
+            climb: Some(Climb::new(now)),
             look: None,
             looked: None,
             heard: now,
@@ -124,6 +128,7 @@ impl Gradient {
         // The one that has ended ran beside them.
         self.window.reached |= end.running + 1 >= limit;
         self.regrown = self.regrown.map(|limit| limit + 1.0).filter(|limit| *limit < self.limit);
+        self.climb(end);
         if let Some(look) = self.look.take() {
             let needed_few = look.needs_few();
             match look.ended(end, limit) {
@@ -148,6 +153,7 @@ impl Gradient {
     /// One more would run, and may not. Where nothing has ended for long, since all wait for something else, more may.
     pub(crate) fn waits(&mut self, now: Duration) {
         self.window.reached = true;
+        self.climb.iter_mut().for_each(Climb::is_reached);
         if now.saturating_sub(self.heard) < LONG_WINDOW {
             return;
         }
@@ -155,6 +161,26 @@ impl Gradient {
         (self.look, self.regrown) = (None, None);
         self.set(self.limit + self.limit.sqrt());
         self.begin_window(now);
+    }
+
+    /// Twice as many may run, or the climb is over.
+    fn climb(&mut self, end: &End) {
+        let Some(climb) = self.climb.take() else { return };
+        match climb.ended(end, self.limit, self.unloaded) {
+            Step::NotYet(climb) => self.climb = Some(climb),
+            Step::Higher(climb) if self.limit < MOST => {
+                self.climb = Some(climb);
+                self.set(2.0 * self.limit);
+                // Whoever waits has as many more before it that are answered in time.
+                self.rate = None;
+                self.begin_window(end.now);
+            }
+            Step::Higher(_) => {}
+            Step::Over(limit) => {
+                self.set(limit);
+                self.begin_window(end.now);
+            }
+        }
     }
 
     /// A window is over.
@@ -170,6 +196,9 @@ impl Gradient {
         }
         let rate = f64::from(sample.count) / now.saturating_sub(began).as_secs_f64();
         self.rate = Some(self.rate.map_or(rate, |before| before + RATE_SMOOTHING * (rate - before)));
+        if self.climb.is_some() {
+            return;
+        }
         if let (Some(unloaded), None) = (self.unloaded, self.regrown) {
             let besides = BESIDES * self.deadline.unwrap_or(USUAL_DEADLINE);
             let gradient = ((unloaded * TOLERANCE + besides) / took).clamp(*STEP.start(), *STEP.end());
@@ -191,7 +220,8 @@ impl Gradient {
 
     /// What a request takes without a queue.
     fn learn(&mut self, took: f64) {
-        self.unloaded = Some(self.unloaded.map_or(took, |before| before + LOOK_SMOOTHING * (took - before)));
+        let learned = |before: f64| took.min(before + LOOK_SMOOTHING * (took - before));
+        self.unloaded = Some(self.unloaded.map_or(took, learned));
     }
 
     /// As many as before may run again.
@@ -247,7 +277,7 @@ mod tests {
     fn as_many_may_wait_as_are_answered_well_within_the_deadline() {
         let mut gradient = gradient();
         assert_eq!(gradient.queue(), None, "nobody knows yet");
-        answer(&mut gradient, 0, 30, (200, 20, 20));
+        answer(&mut gradient, 0, 30, (200, 20, 1000));
         let queue = gradient.queue().expect("the rate is known");
         assert!((140..=170).contains(&queue), "{queue} of 200 a second");
     }

@@ -20,6 +20,7 @@ mod broken_off;
 mod chunks;
 mod client;
 mod client_half;
+mod climb;
 mod compression;
 mod config;
 mod connection;

@@ -6,6 +6,8 @@
 mod machine;
 mod server;
 
+#[path = "../../src/climb.rs"]
+mod climb;
 #[path = "../../src/gradient.rs"]
 mod gradient;
 #[path = "../../src/look.rs"]
@@ -28,6 +30,7 @@ const A_FEW_LONG: [Kind; 2] = [
     Kind { waits: 100.0 * MILLISECOND, computes: 5.0 * MILLISECOND, part: 0.1 },
 ];
 const LONG: [Kind; 1] = [Kind { waits: 200.0 * MILLISECOND, computes: MILLISECOND, part: 1.0 }];
+const FOREIGN: [Kind; 1] = [Kind { waits: 500.0 * MILLISECOND, computes: 0.7 * MILLISECOND, part: 1.0 }];
 
 fn four_times(kinds: &'static [Kind], noise: Noise, bursts: bool) -> Scenario {
     Scenario { kinds, noise, bursts, load: 4.0, seed: 7 }
@@ -95,6 +98,17 @@ fn handlers_of_which_a_few_take_a_hundred_times_as_long() {
 fn handlers_that_wait_for_a_fifth_of_a_second() {
     kept(four_times(&LONG, Noise::NONE, false));
     kept(four_times(&LONG, Noise::SOME, false));
+}
+
+#[test]
+fn a_start_under_a_load_that_can_be_answered_refuses_nobody_after_three_seconds() {
+    for noise in [Noise::NONE, Noise::SOME] {
+        let scenario = Scenario { load: 0.3, ..four_times(&FOREIGN, noise, false) };
+        let all = scenario.run(Limit::Fixed(1000), 3.0, 5.0);
+        let found = scenario.run(follows(), 3.0, 5.0);
+        assert!(found.goodput >= 0.99 * all.goodput, "{scenario:?} {all:?} {found:?}");
+        assert!(found.limit >= 200, "{scenario:?} {all:?} {found:?}");
+    }
 }
 
 #[test]
