@@ -85,6 +85,9 @@ CONNECTIONS = {
     b"Connection: close\r\nConnection: keep-alive\r\n": {"1.0": CLOSED, "1.1": CLOSED},
     b"Connection: keep-alive\r\nConnection: close\r\n": {"1.0": CLOSED, "1.1": CLOSED},
     b"Connection: X, CLOSE ,\r\n": {"1.0": CLOSED, "1.1": CLOSED},
+    b"Connection: close, \x80\r\n": {"1.0": CLOSED, "1.1": CLOSED},
+    b"Connection: \xff\r\nConnection: \xe4 ,\tClose\r\n": {"1.0": CLOSED, "1.1": CLOSED},
+    b"Connection: close\xa0\r\n": {"1.0": CLOSED, "1.1": KEPT},
     b"Connection: closed\r\n": {"1.0": CLOSED, "1.1": KEPT},
     b"Connection: \r\n": {"1.0": CLOSED, "1.1": KEPT},
     b"Connection: Content-Length, Transfer-Encoding, Host\r\n": {"1.0": CLOSED, "1.1": KEPT},
@@ -101,7 +104,7 @@ def in_order() -> Iterator[Case]:
         head = f"{method} /p HTTP/{version}\r\nHost: test\r\n".encode() + connection
         for kind, body in BODIES.items():
             for framing, data in _framed(body, version):
-                name = f"{method} {version} {connection.decode()!r} {kind} {framing}"
+                name = f"{method} {version} {connection.decode('latin-1')!r} {kind} {framing}"
                 yield Case(name, head + data, Verdict(ends[version], (body,)))
 
 

@@ -15,7 +15,7 @@ import malformed_rows
 import pytest
 from case import CLOSED, KEPT, WAITS, Case, Verdict
 from harness import Server
-from judges import End, Reading, read_by_h11
+from judges import End, Read, Reading, read_by_h11
 from node_judge import read_by_node, why_not
 from ours import FOLLOWER, read_at_every_cut, read_by_us
 
@@ -133,10 +133,25 @@ def _complaints(ours: Reading, theirs: list[Reading]) -> Iterator[str]:
             if other.framing != read.framing:
                 yield f"request {number} is {read.framing} here, and {other.framing} to a judge"
                 return
-        refused = [reading for reading in theirs if reading.end is End.REFUSED and reading.why != BLANK]
-        if not others and len(refused) == len(JUDGES):
-            yield f"request {number} is refused by both: " + ", ".join(reading.why for reading in refused)
+        kept = number > 0 and _asks_to_stay(ours.requests[number - 1])
+        over = [
+            reading for reading in theirs if _is_over(reading) and not (kept and reading.end is End.CLOSED)
+        ]
+        if not others and len(over) == len(JUDGES):
+            whys = ", ".join(reading.why or reading.end.value for reading in over)
+            yield f"request {number} is read by neither: {whys}"
             return
+
+
+def _asks_to_stay(read: Read) -> bool:
+    """In words that judges may not hear: with a tab behind them, for one."""
+    values = b",".join(value for name, value in read.headers if name.lower() == b"connection")
+    options = {each.strip(b" \t").lower() for each in values.split(b",")}
+    return b"keep-alive" in options and b"close" not in options
+
+
+def _is_over(reading: Reading) -> bool:
+    return reading.end is End.CLOSED or (reading.end is End.REFUSED and reading.why != BLANK)
 
 
 def test_node_is_there_to_judge() -> None:

@@ -149,11 +149,11 @@ async fn serve_awake(line: &Arc<Line>, worker: &Arc<Worker>) -> Part {
             Event::Stage(Stage::Aborting) => return Part::Left(Left::Gone),
             Event::Stage(Stage::LastCall) => {
                 drain = Drain::Warned;
-                line.last_call.store(true, Ordering::Relaxed);
+                line.ends_with_next();
             }
             Event::Stage(_) => {
                 drain = Drain::Asked;
-                line.last_call.store(true, Ordering::Relaxed);
+                line.ends_with_next();
                 line.draining.store(true, Ordering::Relaxed);
             }
             Event::Over | Event::Unread => return Part::Left(Left::Ended),

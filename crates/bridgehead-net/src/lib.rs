@@ -76,6 +76,7 @@ mod overseer;
 mod pace;
 mod partial;
 mod peer;
+mod persistence;
 mod piece;
 #[cfg(any(fuzzing, test))]
 mod pipe;

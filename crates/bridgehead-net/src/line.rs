@@ -121,6 +121,11 @@ impl Line {
         self.last_call.load(Ordering::Relaxed)
     }
 
+    /// The next answer is the connection's last.
+    pub(crate) fn ends_with_next(&self) {
+        self.last_call.store(true, Ordering::Relaxed);
+    }
+
     /// The connection's time belongs to a request from here on.
     pub(crate) fn begin(self: &Arc<Self>, head: &request::Parts) -> Turn {
         *self.phase() = Phase::Busy(Lookout::Nobody);

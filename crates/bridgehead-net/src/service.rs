@@ -25,6 +25,7 @@ use crate::http_date;
 use crate::judge::judge;
 use crate::line::Line;
 use crate::overseer::Term;
+use crate::persistence::{asks_unheard_to_close, keeps_connection, say_close};
 use crate::refusal::Refusal;
 use crate::request_id;
 use crate::session_end::Opened;
@@ -53,6 +54,9 @@ pub(crate) async fn answer(
     let (mut head, body) = request.into_parts();
     let mut turn = line.begin(&head);
     let version = head.version;
+    if asks_unheard_to_close(&head) {
+        line.ends_with_next();
+    }
     if let Some(response) = health_of(&worker, &line, &head, body.is_end_stream()) {
         turn.was_a_probe(response.status());
         return Ok(said(response, &line, turn));
@@ -311,27 +315,6 @@ fn ends_connection(answer: &Answer) -> bool {
     }
 }
 
-/// Says that the connection ends with this answer.
-pub(crate) fn say_close<B>(response: &mut Response<B>, version: Version) {
-    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-    if version == Version::HTTP_10 {
-        // To a client of 1.0 that asked for it, hyper promises to keep the connection as well, unless the answer is of
-        // 1.0 itself.
-        *response.version_mut() = version;
-    }
-}
-
-/// Whether a client asks for its connection to be kept.
-fn keeps_connection(head: &request::Parts) -> bool {
-    let values = head.headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
-    let mut options = values.flat_map(|value| value.split(',')).map(str::trim);
-    if head.version == Version::HTTP_11 {
-        !options.any(|option| option.eq_ignore_ascii_case("close"))
-    } else {
-        options.any(|option| option.eq_ignore_ascii_case("keep-alive"))
-    }
-}
-
 /// How the client will see where a streamed body ends.
 fn framing_of(parts: &ResponseParts, version: Version, socket: &Arc<Socket>) -> Framing {
     match parts.declared {
@@ -360,6 +343,8 @@ pub(crate) fn refuse(refusal: Refusal, line: &Line, version: Version, turn: Turn
     let mut response = refusal.response();
     if !refusal.keeps_connection() {
         line.will_linger();
+    }
+    if !refusal.keeps_connection() || line.is_last_call() {
         say_close(&mut response, version);
     }
     said(response, line, turn)

@@ -14,6 +14,7 @@ use crate::body::AnswerBody;
 use crate::file_body::FileBody;
 use crate::judge::judge;
 use crate::line::Line;
+use crate::persistence;
 use crate::service;
 use crate::static_files::Served;
 use crate::turn::Turn;
@@ -53,7 +54,7 @@ pub(crate) async fn answer(
         line.will_linger();
     }
     if !is_read || line.is_last_call() {
-        service::say_close(&mut response, version);
+        persistence::say_close(&mut response, version);
     }
     let body = match reply.content {
         Content::Nothing => AnswerBody::whole(bytes::Bytes::new(), turn),
