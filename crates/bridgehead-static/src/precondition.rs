@@ -60,7 +60,7 @@ pub(crate) fn judge(headers: &HeaderMap, version: &Version) -> Verdict {
 pub(crate) fn range_fits(headers: &HeaderMap, version: &Version, now: SystemTime) -> bool {
     let Some(value) = headers.get(IF_RANGE) else { return true };
     match value.as_bytes() {
-        [b'"' | b'W', ..] => value.as_bytes() == version.tag.as_bytes(),
+        [b'"', ..] | [b'W', b'/', ..] => value.as_bytes() == version.tag.as_bytes(),
         // Strong only once the second that it names is over (RFC 9110 section 8.8.2.2).
         _ => {
             date(headers, IF_RANGE).is_some_and(|date| version.modified == Some(date) && date + SECOND <= now)
@@ -193,6 +193,16 @@ mod tests {
         assert!(!range_fits(&headers(&written), &version(), within));
         assert!(range_fits(&headers(&written), &version(), later()));
         assert!(range_fits(&headers(&[(IF_RANGE, TAG)]), &version(), within), "a tag says which");
+    }
+
+    #[test]
+    fn a_day_that_begins_as_a_weak_tag_does_is_a_day() {
+        for day in 0..7 {
+            let modified = UNIX_EPOCH + Duration::from_secs(WHEN + day * 24 * 60 * 60);
+            let (version, written) =
+                (Version { modified: Some(modified), ..version() }, httpdate::fmt_http_date(modified));
+            assert!(range_fits(&headers(&[(IF_RANGE, &written)]), &version, modified + SECOND), "{written}");
+        }
     }
 
     #[test]
