@@ -24,6 +24,7 @@ from bridgehead.load.command import OPTIONS as LOAD
 from bridgehead.options import Option, Shape
 from bridgehead.patience import Patience
 from bridgehead.uvicorn_defaults import UVICORN
+from bridgehead.uvicorn_parameters import UVICORNS
 
 ROOT = Path(__file__).resolve().parent.parent
 WRITTEN = [
@@ -72,7 +73,10 @@ THEIRS = {
 --working-dir --env-files --static-path-route --static-path-mount --static-path-dir-to-file
 --static-path-expires --metrics --metrics-scrape-interval --metrics-address --metrics-port
 --reload --reload-paths --reload-ignore-dirs --reload-ignore-patterns --reload-ignore-paths
---reload-tick --reload-ignore-worker-failure --process-name --pid-file
+--reload-tick --reload-ignore-worker-failure --process-name --pid-file --no-log --no-access-log
+--no-reload --no-factory --no-metrics --no-ssl-client-verify --no-respawn-failed-workers
+--no-reload-ignore-worker-failure --no-http1-keep-alive --no-http1-pipeline-flush
+--no-http2-adaptive-window
 """,
 }
 OF_CTL = {"--wait"}
@@ -303,6 +307,13 @@ def test_every_option_named_exists(page: Path) -> None:
 def test_every_option_of_another_server_is_in_its_table(heading: str) -> None:
     section = text_of(ROOT / "docs" / "migrating.md").split(f"\n## {heading}\n")[1].split("\n## ")[0]
     assert set(THEIRS[heading].split()) <= set(re.findall(r"(?<![\w-])--[a-z][a-z0-9_-]*", section))
+
+
+def test_every_option_of_uvicorn_is_in_its_table() -> None:
+    section = text_of(ROOT / "docs" / "migrating.md").split("\n## From uvicorn\n")[1].split("\n## ")[0]
+    theirs = {option.flag for option in OPTIONS if option.name in UVICORNS and option.name != "app"}
+    assert len(theirs) > 45
+    assert theirs <= set(re.findall(r"(?<![\w-])--[a-z][a-z0-9_-]*", section))
 
 
 @pytest.mark.parametrize("heading", [*THEIRS])

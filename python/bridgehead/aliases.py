@@ -103,6 +103,7 @@ MEANINGLESS: Mapping[str, str] = MappingProxyType(
         "--runtime-blocking-threads": "one thread drives the network of a worker",
         "--blocking-threads": "the application runs on one loop in each worker",
         "--blocking-threads-idle-timeout": "the application runs on one loop in each worker",
+        "--static-path-dir-to-file": "the index.html of a directory is always taken",
         "--respawn-interval": "a worker that dies is replaced at once, and later if it goes on dying",
     }
 )
@@ -117,6 +118,10 @@ MEANINGLESS_SWITCHES: Mapping[str, str] = MappingProxyType(
         "--reuse-port": "each worker has a socket of its own already",
         "--respawn-failed-workers": "a worker that dies is always replaced",
         "--no-respawn-failed-workers": "a worker that dies is always replaced",
+        "--reload-ignore-worker-failure": "what does not start is started again when a file is saved",
+        "--no-reload-ignore-worker-failure": "what does not start is started again when a file is saved",
+        "--no-factory": "a target is called only if that is asked for",
+        "--no-metrics": "nothing is measured for others without --admin",
     }
 )
 

@@ -6,12 +6,15 @@ Invariant: a mistake is a `StartError` that names the next step, never argparse'
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 from bridgehead.errors import StartError, nearest
 from bridgehead.options import Option, Shape
+
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class Parser(argparse.ArgumentParser):
@@ -39,10 +42,18 @@ class Parser(argparse.ArgumentParser):
             for option in members:
                 _add(section, option)
 
-    def refuse_unknown(self, unknown: Sequence[str], *, unexpected: str, others: Sequence[str] = ()) -> None:
+    def refuse_unknown(
+        self,
+        unknown: Sequence[str],
+        *,
+        unexpected: str,
+        others: Sequence[str] = (),
+        successors: Mapping[str, str] = _NONE,
+    ) -> None:
         """Words that nothing was made of; `unexpected` is the hint for one that is no option.
 
-        `others` are taken as well, though they are no options of this parser.
+        `others` are taken as well, though they are no options of this parser. `successors` are hints for
+        words of other programs.
         """
         if not unknown:
             return
@@ -52,6 +63,8 @@ class Parser(argparse.ArgumentParser):
         flag = word.partition("=")[0]
         if flag in self._option_string_actions:
             raise StartError(f"{flag!r} stands behind `--`, where no word is an option", "write it before")
+        if flag in successors:
+            raise StartError(f"there is no option {flag!r}", successors[flag])
         otherwise = f"see `{self.prog} --help` for the options of this version"
         # Without dashes: two that all words begin with make strangers look alike.
         names = {known.strip("-"): known for known in (*others, *self._option_string_actions)}

@@ -19,6 +19,7 @@ from bridgehead.argument_parser import Parser
 from bridgehead.config import OPTIONS
 from bridgehead.errors import StartError
 from bridgehead.sources import OUR_PREFIX, UVICORN_PREFIX, Given, refuse_uvicorns
+from bridgehead.successors import SUCCESSORS
 
 _DESCRIPTION = "Serve an ASGI application."
 _EPILOG = f"""\
@@ -82,7 +83,10 @@ def read_command_line(argv: Sequence[str]) -> CommandLine:
     parsed, unknown = parser.parse_known_args(words)
     refuse_uvicorns(unknown)
     parser.refuse_unknown(
-        unknown, unexpected="one TARGET is enough; options begin with --", others=NEAR_NAMES
+        unknown,
+        unexpected="one TARGET is enough; options begin with --",
+        others=NEAR_NAMES,
+        successors=SUCCESSORS,
     )
     written = vars(parsed)
     given = {

@@ -53,6 +53,12 @@ _GROUPS = [
 _NEW = "new: uvicorn has no such option"
 
 
+def _polls(value: object) -> bool:
+    """A switch, also in the words of watchfiles' variable, which uvicorn's images set."""
+    word = value.strip().lower() if isinstance(value, str) else ""
+    return word in ("enable", "enabled") or (word not in ("disable", "disabled") and switch(value))
+
+
 @dataclass(slots=True)
 class Config(CompressOptions):
     """How to serve. The attributes are uvicorn's parameter names, and may be assigned; None: the default."""
@@ -283,7 +289,8 @@ class Config(CompressOptions):
     )
     reload_poll: bool = option(
         False,
-        read=switch,
+        read=_polls,
+        also="WATCHFILES_FORCE_POLLING",
         shape=Shape.SWITCH,
         group="Development",
         help="look at the files twice a second: for network drives and mounts, where the system is silent",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from bridgehead.aliases import (
@@ -19,6 +21,7 @@ from bridgehead.cli import read_config
 from bridgehead.command_line import WORDS, read_command_line
 from bridgehead.config import OPTIONS
 from bridgehead.errors import StartError
+from bridgehead.successors import SUCCESSORS
 
 OURS = {word for option in OPTIONS for word in option.flags.split("/")} | {word.flag for word in WORDS}
 
@@ -127,3 +130,13 @@ def test_other_words_stay_as_they_are() -> None:
     )
     with pytest.raises(StartError, match="there is no option '--nonsense'"):
         read_config(["x:app", "--nonsense"], {})
+
+
+@pytest.mark.parametrize("word", SUCCESSORS)
+def test_a_word_that_is_refused_says_what_is_written_instead(word: str) -> None:
+    with pytest.raises(StartError) as caught:
+        read_command_line(["main:app", word, "value"])
+    assert (caught.value.message, caught.value.hint) == (f"there is no option {word!r}", SUCCESSORS[word])
+    assert set(re.findall(r"--[a-z][a-z0-9-]+", SUCCESSORS[word])) <= OURS
+    theirs = ALIASES.keys() | LOGS.keys() | MEANINGLESS.keys() | MEANINGLESS_SWITCHES.keys() | SWITCHES.keys()
+    assert word not in theirs

@@ -97,7 +97,12 @@ def test_flags_that_contradict_each_other_are_refused(words: str, message: str) 
     [
         ("--prot 3", "there is no option '--prot'", "did you mean `--port`?"),
         ("--no-acces-log", "there is no option '--no-acces-log'", "did you mean `--no-access-log`?"),
-        ("--daemon", "there is no option '--daemon'", "see `serve --help` for the options of this version"),
+        ("--spew", "there is no option '--spew'", "see `serve --help` for the options of this version"),
+        (
+            "--daemon",
+            "there is no option '--daemon'",
+            "leave it out: let a service manager keep the process",
+        ),
         (
             "--limit-request-body 1",
             "there is no option '--limit-request-body'",

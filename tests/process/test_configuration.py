@@ -154,6 +154,8 @@ def test_port_is_taken_below_our_name_and_uvicorns(name: str) -> None:
     assert settings("", {"PORT": "9", name: "8"}).config.port == 8
     assert settings("", {"PORT": ""}).config.port == 8000
     assert settings("", {"HOST": "example"}).config.host == "127.0.0.1"
+    for word, polls in (("1", True), ("enable", True), ("false", False), ("disabled", False)):
+        assert settings("", {"WATCHFILES_FORCE_POLLING": word}).config.reload_poll is polls
     assert refused("", {"PORT": "x"}).message == "PORT: 'x' is not a whole number from 0 to 65535"
 
 
