@@ -12,7 +12,7 @@ import signal
 import socket
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypeVar, cast
 
 from bridgehead import terminal, unheard
 from bridgehead.address import DescriptorAddress
@@ -25,6 +25,8 @@ from bridgehead.parent import Parent
 
 if TYPE_CHECKING:
     from bridgehead.obedient import Obedient
+
+Kind = TypeVar("Kind", bound="type[Obedient]")
 
 _STDERR = 2
 _EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells report it
@@ -96,11 +98,22 @@ def _server(order: Order, parent: Parent) -> "Obedient":
     if order.posting is None:
         from bridgehead.obedient import Obedient
 
-        return Obedient(config, parent, order.recall)
+        return _as_programs_know_it(Obedient)(config, parent, order.recall)
     from bridgehead.member import Member
     from bridgehead.station import Station
 
-    return Member(config, parent, order.recall, Station(order.posting))
+    return _as_programs_know_it(Member)(config, parent, order.recall, Station(order.posting))
+
+
+def _as_programs_know_it(kind: Kind) -> Kind:
+    """In uvicorn's place it is a `uvicorn.Server` as well: some look for one among all objects."""
+    from bridgehead import compat
+
+    if not compat.is_installed():
+        return kind
+    from bridgehead.compat.uvicorn.server import Server
+
+    return cast("Kind", type(kind.__name__, (kind, Server), {}))
 
 
 if __name__ == "__main__":

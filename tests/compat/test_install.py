@@ -320,6 +320,45 @@ if __name__ == "__main__":
     assert "Traceback" not in done.stderr
 
 
+LOOKS = """
+import gc, os, uvicorn
+
+async def app(scope, receive, send):
+    if scope["type"] != "lifespan":
+        return
+    await receive()
+    [server] = [each for each in gc.get_objects() if isinstance(each, uvicorn.Server)]
+    assert callable(server.config.loaded_app)
+    await send({"type": "lifespan.startup.complete"})
+    server.should_exit = True
+    await receive()
+    os.write(2, b"app: told to end\\n")
+    await send({"type": "lifespan.shutdown.complete"})
+"""
+
+
+@pytest.mark.parametrize("options", ["workers=2", "reload=True", "workers=2, reload=True"])
+def test_who_looks_for_a_server_among_all_objects_finds_the_one_that_serves_it(
+    run: Run, tmp_path: Path, options: str
+) -> None:
+    (tmp_path / "served.py").write_text(LOOKS)
+    program = f"""
+import os, signal, sys, threading, uvicorn
+
+def stop():
+    for line in open(reads, closefd=False):
+        os.write(1, line.encode())
+        if line == "app: told to end\\n":
+            os.kill(os.getpid(), signal.SIGTERM)
+
+reads, writes = os.pipe()
+os.dup2(writes, 2)
+threading.Thread(target=stop, daemon=True).start()
+uvicorn.run("served:app", port=0, {options})
+"""
+    assert "app: told to end" in run(program).stdout
+
+
 def test_a_command_is_run_with_bridgehead_in_uvicorns_place(tmp_path: Path) -> None:
     (tmp_path / "tell.py").write_text("import sys, uvicorn\nprint(uvicorn.__spec__.name, sys.argv[1:])\n")
     script = tmp_path / "tell"

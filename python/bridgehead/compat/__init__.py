@@ -34,3 +34,8 @@ def install() -> None:
     before = os.environ.get(_PATH, "")
     if _INHERITED not in before.split(os.pathsep):
         os.environ[_PATH] = os.pathsep.join([_INHERITED, before] if before else [_INHERITED])
+
+
+def is_installed() -> bool:
+    """Whether `import uvicorn` gives Bridgehead here, or would."""
+    return _INHERITED in sys.path
