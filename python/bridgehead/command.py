@@ -6,9 +6,7 @@ Invariant: the first signal ends it in order, whatever the loop does and whichev
 """
 
 import asyncio
-import os
 import signal
-import socket
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -54,19 +52,7 @@ class CommandServer(Server):
     def __init__(self, config: Config) -> None:
         _keep_free_memory()
         super().__init__(config)
-        self._is_over = False
         open_files.raise_limit()
-
-    def run(self, sockets: list[socket.socket] | None = None) -> None:
-        """As any server; that it has finished is said last, when nothing is left on its loop either."""
-        try:
-            super().run(sockets)
-        finally:
-            if self._is_over:
-                log.process_finished(os.getpid())
-
-    def _over(self) -> None:
-        self._is_over = True
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

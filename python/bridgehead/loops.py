@@ -46,6 +46,7 @@ class OwnLoop:
             show_executor(self.loop)
         self._end: float | None = None
         self._waits_for_threads = True
+        self._afterwards: list[Callable[[], None]] = []
 
     def ends_by(self, end: float) -> None:
         """By the loop's clock."""
@@ -54,13 +55,14 @@ class OwnLoop:
     def run(self, main: Coroutine[Any, Any, T], stop: Callable[[], None] | None = None) -> T:
         """Run it to its end, and close the loop. `stop` asks it to end, if the loop is left before."""
         try:
-            asyncio.set_event_loop(self.loop)
-            return self._run(main, stop)
-        except StartError:
-            self.leave_threads()  # why there is no start is said when the loop is closed
-            raise
+            return self._run_and_close(main, stop)
         finally:
-            _close(self.loop, self._rest, threads=self._waits_for_threads)
+            for step in self._afterwards:
+                step()
+
+    def afterwards(self, step: Callable[[], None]) -> None:
+        """When the loop is closed, and nothing is left on it. Steps come in order, however it was left."""
+        self._afterwards.append(step)
 
     def leave_threads(self) -> None:
         """What runs in the loop's executor is not waited for."""
@@ -70,6 +72,16 @@ class OwnLoop:
         """Seconds for what was left running."""
         left = LEFT_TASKS if self._end is None else self._end - self.loop.time()
         return min(max(left, _LAST_MOMENT), LEFT_TASKS)
+
+    def _run_and_close(self, main: Coroutine[Any, Any, T], stop: Callable[[], None] | None) -> T:
+        try:
+            asyncio.set_event_loop(self.loop)
+            return self._run(main, stop)
+        except StartError:
+            self.leave_threads()  # why there is no start is said when the loop is closed
+            raise
+        finally:
+            _close(self.loop, self._rest, threads=self._waits_for_threads)
 
     def _run(self, main: Coroutine[Any, Any, T], stop: Callable[[], None] | None) -> T:
         task = self.loop.create_task(main)
@@ -83,6 +95,14 @@ class OwnLoop:
             stop()
             self.loop.run_until_complete(task)
             raise
+
+
+def afterwards(own: OwnLoop | None, step: Callable[[], None]) -> None:
+    """When this loop is closed; now, where the loop is somebody else's."""
+    if own is None:
+        step()
+    else:
+        own.afterwards(step)
 
 
 def _new_selector() -> "FusedSelector":

@@ -21,14 +21,14 @@ from bridgehead.errors import EXIT_START_FAILED, Interrupted, StartError
 from bridgehead.identity import set_umask
 from bridgehead.lifespan import Lifespan
 from bridgehead.listening import Listening
-from bridgehead.loops import OwnLoop, a_loop_runs
+from bridgehead.loops import OwnLoop, a_loop_runs, afterwards
 from bridgehead.patience import Patience, for_left_tasks
 from bridgehead.server_config import Config
 from bridgehead.server_state import Stateful
 from bridgehead.signature import with_the_options
 from bridgehead.sockets import Bound, adopt, bind
 from bridgehead.station import Station
-from bridgehead.taken_signals import Taken
+from bridgehead.taken_signals import Taken, raise_again
 from bridgehead.task_trial import choose
 from bridgehead.tenure import LOOK, Tenure
 from bridgehead.uvicorn_arguments import of_run
@@ -200,7 +200,7 @@ class Server(Stateful):
         self.should_exit = True
 
     def _over(self) -> None:
-        log.process_finished(os.getpid())
+        afterwards(self._own, lambda: log.process_finished(os.getpid()))
 
     async def main_loop(self) -> None:
         """Until the server is to end."""
@@ -265,7 +265,7 @@ class Server(Stateful):
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
-        """In the main thread signals end the server meanwhile; afterwards they are raised again."""
+        """In the main thread signals end the server; once all of it has ended they are raised again."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -275,8 +275,7 @@ class Server(Stateful):
         finally:
             taken.give_back()
         captured, self._captured_signals = self._captured_signals, []
-        for each in reversed(captured):
-            signal.raise_signal(each)
+        afterwards(self._own, lambda: raise_again(captured))
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - Python hands it over
         """A signal came: the first ends the server, a further SIGINT without waiting."""

@@ -8,7 +8,7 @@ last.
 """
 
 import signal
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from types import FrameType
 from typing import Any
 
@@ -45,6 +45,12 @@ class Taken:
             forks.restores(each._handler)
             for number, before in each._before.items():
                 forks.replaces(number, each._handler, before)
+
+
+def raise_again(caught: Sequence[int]) -> None:
+    """For whoever stood before, the last first. The process may end by the first of them."""
+    for each in reversed(caught):
+        signal.raise_signal(each)
 
 
 _in_force: list[Taken] = []

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+import left_app
 from lifecycle_app import app, say
 
 import bridgehead
@@ -32,6 +33,14 @@ def by_run() -> None:
 
 def by_server_run() -> None:
     server().run()
+
+
+def leaving_by_run() -> None:
+    bridgehead.run(left_app.app, port=0, **LOOP)
+
+
+def leaving_by_server_run() -> None:
+    bridgehead.Server(bridgehead.Config(left_app.app, port=0, **LOOP)).run()
 
 
 def by_serve() -> None:
@@ -60,6 +69,19 @@ def with_own_handlers() -> None:
         signal.signal(number, heard)
     server().run()
     say(f"handlers are back: {signal.getsignal(signal.SIGTERM) is heard}")
+
+
+def by_serve_with_own_handlers() -> None:
+    def heard(number: int, _: FrameType | None) -> None:
+        say(f"own handler got {signal.Signals(number).name}")
+
+    async def main() -> None:
+        await server().serve()
+        say("serve() has ended")
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, heard)
+    asyncio.run(main())
 
 
 def two_in_one_loop() -> None:

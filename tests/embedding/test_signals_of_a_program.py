@@ -46,6 +46,41 @@ def test_a_loop_of_the_programs_own_ends_as_it_does(how: str, number: Signals) -
         assert "Traceback" not in server.stderr
 
 
+@pytest.mark.parametrize("number", [SIGTERM, SIGINT])
+def test_in_a_loop_of_the_programs_own_signals_are_raised_again_when_serving_ends(number: Signals) -> None:
+    with program("by_serve_with_own_handlers") as server:
+        server.stop(number)
+        said = server.stderr
+        assert said.count(f"own handler got {number.name}") == 1
+        assert said.index("Finished server process") < said.index("own handler") < said.index("has ended")
+
+
+@pytest.mark.parametrize("how", ["leaving_by_run", "leaving_by_server_run"])
+@pytest.mark.parametrize("number", [SIGTERM, SIGINT])
+def test_what_is_left_on_the_servers_own_loop_is_ended_or_named_before_the_signal_is_raised_again(
+    loop: str, how: str, number: Signals
+) -> None:
+    with program(how, loop) as server:
+        for kind in ("flush", "begin_at_the_end", "refuse"):
+            server.ask(f"/leave?kind={kind}")
+        server.signal(number)
+        interrupted = 0 if how == "leaving_by_run" else 130
+        assert server.wait_exit() == (-SIGTERM if number == SIGTERM else interrupted)
+        said = server.stderr
+        assert said.count("app: flushed") == 2
+        assert said.count("did not end: the task 'refuse 0', in refuse() at ") == 1
+        assert said.index("did not end: ") < said.index("Finished server process")
+
+
+def test_a_second_sigterm_waits_for_nothing_that_was_left(loop: str) -> None:
+    with program("leaving_by_run", loop) as server:
+        server.ask("/leave?kind=block")
+        server.signal(SIGTERM)
+        server.wait_line("app: blocks")
+        server.signal(SIGTERM)
+        assert server.wait_exit() == -SIGTERM
+
+
 def test_run_returns_after_an_interrupt(loop: str) -> None:
     with program("by_run", loop) as server:
         server.stop(SIGINT)
