@@ -145,6 +145,16 @@ async def hold(scope: Scope, receive: Receive, send: Send) -> None:
     await answer(send, b"held")
 
 
+@app.at("read-and-hold")
+async def read_and_hold(scope: Scope, receive: Receive, send: Send) -> None:
+    """Hold the loop for `?seconds=` in the step in which the last of the body has come."""
+    print("reads", file=sys.stderr, flush=True)
+    while (await receive())["more_body"]:
+        pass
+    time.sleep(float(option(scope, "seconds")))
+    await answer(send, b"held")
+
+
 @app.at("hold-in-a-task")
 async def hold_in_a_task(scope: Scope, receive: Receive, send: Send) -> None:
     """As middleware has it that runs what is behind it in a task of its own."""

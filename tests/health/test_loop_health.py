@@ -290,6 +290,17 @@ def test_asyncios_debug_mode_tells_of_slow_callbacks_by_their_requests_and_of_co
         assert len([line for line in said if "coro=<answer to GET /hold()" in line]) == 2, server.stderr
 
 
+def test_asyncios_debug_mode_names_the_request_that_goes_on_when_its_body_has_come(loop: str) -> None:
+    with serve(loop, "--loop-debug", "--slow-step", "0") as server, server.connect() as client:
+        for times, size in enumerate((3, 200_000, 2_000_000), start=1):
+            head = f"POST /read-and-hold?seconds=0.3 HTTP/1.1\r\nHost: test\r\nContent-Length: {size}\r\n\r\n"
+            client.send(head.encode())
+            server.wait_line("reads", count=times)
+            client.send(bytes(size))
+            assert client.read_response().body == b"held"
+            server.wait_line("coro=<answer to POST /read-and-hold()", count=times)
+
+
 def test_who_asks_where_no_server_serves_is_told_so() -> None:
     with pytest.raises(RuntimeError, match="no server of Bridgehead's serves here"):
         diagnostics.snapshot()

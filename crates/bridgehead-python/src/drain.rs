@@ -291,11 +291,12 @@ impl Bridge {
     /// Whoever waits in this request looks again.
     fn resume(&self, py: Python<'_>, token: Token) {
         let Some(http) = self.request(py, token) else { return };
+        let task = self.for_debug_mode(|| http.get().task(py));
         for wait in http.get().take_waits(py) {
             Wait::resolve_now(wait.bind(py));
         }
         self.say_whose(py, || http.get().task(py));
-        self.was_for(py, || http.get().task(py));
+        self.was_for(py, || task);
     }
 
     /// Makes a request's Python objects and takes the first step of its coroutine.
@@ -382,7 +383,7 @@ impl Bridge {
     /// How asyncio's debug mode finds the task that it has called: the one that took the longest.
     #[getter]
     fn __self__(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        self.longest.as_ref().and_then(|longest| longest.task(py))
+        self.longest_task(py)
     }
 
     fn __call__(slf: &Bound<'_, Self>) -> PyResult<()> {

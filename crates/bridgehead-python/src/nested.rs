@@ -92,6 +92,8 @@ impl Nested {
             left |= Bridge::drain(bridge)?;
             bridge.get().next_turn();
             left |= py.detach(|| fused.turn(Patience::Errand)).work;
+        } else {
+            bridge.get().was_for_nobody(py);
         }
         bridge.get().rest(py);
         // What comes from here on rings the bell.
@@ -165,6 +167,12 @@ impl NextTurn {
     fn __call__(&self, py: Python<'_>) -> PyResult<()> {
         let bridge = self.bridge.bind(py);
         bridge.get().nested().map_or(Ok(()), |nested| nested.turn_as_scheduled(bridge))
+    }
+
+    /// As the bridge's own: this is called in its place.
+    #[getter]
+    fn __self__(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.bridge.get().longest_task(py)
     }
 }
 

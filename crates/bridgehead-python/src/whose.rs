@@ -3,7 +3,7 @@
 //!
 //! Not for how long: either measures that itself.
 //!
-//! Invariant: no task is kept for longer than until the next drain.
+//! Invariant: no task is kept for longer than until the next drain, or turn of the network.
 
 use std::time::Duration;
 
@@ -69,6 +69,11 @@ impl Bridge {
         }
     }
 
+    /// Taken before the event is handled: a request that ends in it knows its task no more.
+    pub(crate) fn for_debug_mode(&self, task: impl FnOnce() -> Option<Py<PyAny>>) -> Option<Py<PyAny>> {
+        self.longest.as_ref().and_then(|_| task())
+    }
+
     /// The event that is being handled was for this task.
     pub(crate) fn was_for(&self, py: Python<'_>, task: impl FnOnce() -> Option<Py<PyAny>>) {
         if let Some(Longest(seen)) = &self.longest {
@@ -76,5 +81,15 @@ impl Bridge {
             let before = std::mem::replace(&mut seen.lock(py).now, task);
             drop(before);
         }
+    }
+
+    /// Whose step of the last drain took the longest, in debug mode.
+    pub(crate) fn longest_task(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.longest.as_ref().and_then(|longest| longest.task(py))
+    }
+
+    /// A turn of the network drains nothing: what it takes was for nobody.
+    pub(crate) fn was_for_nobody(&self, py: Python<'_>) {
+        self.longest.iter().for_each(|longest| longest.begin(py));
     }
 }
