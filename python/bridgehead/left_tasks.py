@@ -6,15 +6,17 @@ Invariant: the wait ends, and whatever outlives it is said.
 """
 
 import asyncio
+import re
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from typing import Any
 
 from bridgehead import log, whereabouts
 
-_NAMED = 20  # of those that did not end; more of them are the same mistake
 _AGAIN = 0.05  # seconds between looks for tasks that were begun by those that end
 _EXITS = (SystemExit, KeyboardInterrupt)  # what a loop lets through
+_NUMBER = re.compile(r"\d+")
 
 Task = asyncio.Task[Any]
 
@@ -58,12 +60,8 @@ class _Ending:
                 each for each in closers if isinstance(_error_of(each), _EXITS)
             }  # the loop told of others
         self._tell_of_failures(closers - overdue)
-        places = sorted(whereabouts.place_of(each) for each in overdue)
-        _name(
-            "Did not close at the stop, and is cancelled: the asynchronous generator %s.",
-            places,
-            "generators",
-        )
+        places = [("", whereabouts.place_of(each)) for each in overdue]
+        _name("Did not close at the stop, and is cancelled: the asynchronous generator %s.", places)
 
     def _left(self) -> set[Task]:
         return asyncio.all_tasks(self._loop) - self._given_up
@@ -115,9 +113,8 @@ class _Ending:
             if isinstance(error, _EXITS):
                 # It is the process that was ending, and its exit code is the stop's.
                 name, place = whereabouts.name_of(task), whereabouts.raised_at(error)
-                where = f"{name}, in {place}" if place else name
                 words = "Cancelled at the stop, raised %r, and the stop went on: %s."
-                log.logger().warning(words, error, where)
+                log.logger().warning(words, error, _in_words(name, place))
             elif error is not None:
                 said = "A task that was cancelled at the stop failed as it ended"
                 context = {"message": said, "exception": error, "task": task}
@@ -129,15 +126,27 @@ def _error_of(task: Task) -> BaseException | None:
 
 
 def _tell(left: Iterable[Task]) -> None:
-    names = sorted(whereabouts.of(task) for task in left)
-    _name("Cancelled at the stop, but did not end: %s.", names, "tasks")
+    found = [(whereabouts.name_of(task), whereabouts.place_of(task)) for task in left]
+    _name("Cancelled at the stop, but did not end: %s.", found)
 
 
-def _name(words: str, names: list[str], kind: str) -> None:
-    for name in names[:_NAMED]:
-        log.logger().error(words, name)
-    if len(names) > _NAMED:
-        log.logger().error("Nor did %d more %s.", len(names) - _NAMED, kind)
+def _name(words: str, found: Iterable[tuple[str, str]]) -> None:
+    """Each by its name and place. Of those of one place whose names differ by numbers alone, as of tasks that
+    asyncio has named, the first: they are one mistake, and may be thousands.
+    """
+    first, counts = dict[tuple[str, str], str](), Counter[tuple[str, str]]()
+    for name, place in sorted(found):
+        alike = _NUMBER.sub("0", name), place
+        first.setdefault(alike, _in_words(name, place))
+        counts[alike] += 1
+    for alike, named in first.items():
+        more = f", and {counts[alike] - 1} more of that place" if counts[alike] > 1 else ""
+        log.logger().error(words, named + more)
+
+
+def _in_words(name: str, place: str) -> str:
+    """`the request GET /reports, in load() at shop/reports.py:31`; of a nameless one the place."""
+    return f"{name}, in {place}" if name and place else name or place
 
 
 def _keep_quiet(task: Task) -> None:

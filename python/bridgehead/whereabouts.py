@@ -42,12 +42,6 @@ _KINDS = (("cr_frame", "cr_await"), ("gi_frame", "gi_yieldfrom"), ("ag_frame", "
 _STEPS_OF_GENERATORS = ("async_generator_asend", "async_generator_athrow")
 
 
-def of(task: "asyncio.Task[Any]") -> str:
-    """`the request GET /reports, in load() at shop/reports.py:31`."""
-    place = place_of(task)
-    return f"{name_of(task)}, in {place}" if place else name_of(task)
-
-
 def name_of(task: "asyncio.Task[Any]") -> str:
     """`the request GET /reports`, `the task 'poll'`."""
     request = request_of(task)

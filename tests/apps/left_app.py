@@ -34,6 +34,14 @@ async def refuse(after: float = 60.0) -> None:
             say("refused")
 
 
+async def refuse_elsewhere() -> None:
+    while True:
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            say("refused elsewhere")
+
+
 async def clean_up_in_a_task() -> None:
     """What it begins as it ends has to end as well."""
     try:
@@ -156,6 +164,7 @@ def sleep_in_python(seconds: float) -> None:
 
 KINDS: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
     "refuse": refuse,
+    "refuse_elsewhere": refuse_elsewhere,
     "clean_up": clean_up_in_a_task,
     "flush": flush,
     "fail": fail,
@@ -176,8 +185,9 @@ KINDS: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
 @app.at("leave")
 async def leave(scope: Scope, receive: Receive, send: Send) -> None:
     kind = option(scope, "kind")
+    name = option(scope, "name", kind)
     for number in range(int(option(scope, "count", "1"))):
-        left.append(asyncio.create_task(KINDS[kind](), name=f"{kind} {number}"))
+        left.append(asyncio.create_task(KINDS[kind](), name=f"{name} {number}"))
     await asyncio.sleep(0)
     await answer(send)
 

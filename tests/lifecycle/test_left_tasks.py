@@ -51,12 +51,32 @@ def test_what_ends_when_told_is_not_spoken_of_and_what_it_begins_ends_too(loop: 
         assert ENDLESS not in server.stderr
 
 
-def test_of_many_that_refuse_some_are_named_and_the_others_counted(loop: str) -> None:
+def test_of_many_that_refuse_in_one_place_the_first_is_named_and_the_others_counted(loop: str) -> None:
     with serve(loop) as server:
         server.ask("/leave?kind=refuse&count=50")
+        server.ask("/leave?kind=hang_at_the_end&count=3")
         server.stop()
-        assert server.stderr.count(ENDLESS) == 20
-        assert "Nor did 30 more tasks." in server.stderr
+        lines = [line for line in server.stderr.splitlines() if ENDLESS in line]
+        [line] = [line for line in lines if "'refuse " in line]
+        assert re.search(
+            r"the task 'refuse 0', in refuse\(\) at \S*left_app\.py:\d+, and 49 more of that place\.$", line
+        )
+        [line] = [line for line in server.stderr.splitlines() if UNCLOSED in line]
+        assert re.search(r"hang_at_the_end\(\) at \S*left_app\.py:\d+, and 2 more of that place\.$", line)
+
+
+def test_each_that_refuses_is_named_whose_name_or_place_is_another(loop: str) -> None:
+    with serve(loop) as server:
+        kinds = [chr(letter) * 3 for letter in range(ord("a"), ord("z") + 1)]
+        for name in kinds:
+            server.ask(f"/leave?kind=refuse&count=2&name={name}")
+        server.ask("/leave?kind=refuse_elsewhere&name=aaa")
+        server.stop()
+        named = re.findall(rf"{ENDLESS}the task '(\w+) 0', in (\w+)\(\) at \S+:\d+(.*)\.\n", server.stderr)
+        alone = ("aaa", "refuse_elsewhere", "")
+        assert sorted(named) == sorted(
+            [alone, *((name, "refuse", ", and 1 more of that place") for name in kinds)]
+        )
 
 
 def test_a_task_that_fails_as_it_ends_is_told_with_its_traceback(loop: str) -> None:
