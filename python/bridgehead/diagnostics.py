@@ -101,8 +101,10 @@ class Watched:
 
     def snapshot(self) -> Snapshot:
         """How it stands now."""
-        health, slowest = self.sheet.health(), self.steps.slowest()
-        longest_step = health["longest_step"] * _MICROSECOND
+        # Of a step that is over the census tells a moment later.
+        just_over = self._network.just_over if self._network is not None else None
+        health, slowest = self.sheet.health(), self.steps.slowest(just_over)
+        longest_step = max(health["longest_step"] * _MICROSECOND, just_over[0] if just_over else 0.0)
         queued, arrived = self._network.queued if self._network is not None else (0, 0)
         return Snapshot(
             running=self._network.running if self._network is not None else 0,

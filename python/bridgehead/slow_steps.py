@@ -82,19 +82,18 @@ class SlowSteps:
             if len(self._seen) >= _MOST:
                 return False
             before = replace(step, count=0)
-        longest = step if step.longest >= before.longest else before
-        self._seen[step.place] = SlowStep(
-            place=step.place,
-            request=longest.request,
-            cause=step.cause,
-            count=before.count + step.count,
-            longest=longest.longest,
-        )
+        self._seen[step.place] = _joined(before, step)
         return True
 
-    def slowest(self) -> tuple[SlowStep, ...]:
-        """Each place once, the longest first."""
-        return tuple(sorted(self._seen.values(), key=lambda each: -each.longest))
+    def slowest(self, just_over: tuple[float, str, tuple[str, str]] | None = None) -> tuple[SlowStep, ...]:
+        """Each place once, the longest first. `just_over`: what `over` is told next."""
+        seen = dict(self._seen)
+        if just_over is not None:
+            held, cause, (place, request) = just_over
+            if place in seen:
+                step = SlowStep(place=place, request=request, cause=cause, count=0, longest=held)
+                seen[place] = _joined(seen[place], step)
+        return tuple(sorted(seen.values(), key=lambda each: -each.longest))
 
     def _log(self, step: SlowStep, count: int, names: log.Names | None) -> None:
         words = f"{self._whose} has been held for {step.longest:.2f} s so far by {step.place}"
@@ -138,6 +137,12 @@ class SlowSteps:
         seen = place, whereabouts.asked_in(scope)
         self._named = seen, whereabouts.names_in(scope)
         return seen
+
+
+def _joined(before: SlowStep, step: SlowStep) -> SlowStep:
+    """Of one place, `step` being the later."""
+    longest = step if step.longest >= before.longest else before
+    return replace(longest, cause=step.cause, count=before.count + step.count)
 
 
 def _is_told(count: int) -> bool:

@@ -154,6 +154,22 @@ def test_the_whole_length_of_a_slow_step_is_known_once_it_is_over_with_the_longe
         assert "s so far by sleep_in_python() at " in server.stderr
 
 
+@pytest.mark.parametrize("later", ["", "&later=0.05"])
+def test_who_asks_as_soon_as_a_slow_step_is_over_is_told_of_it_with_its_length_and_request(
+    loop: str, later: str
+) -> None:
+    """In the first step, which the bridge takes, and resumed by asyncio."""
+    with serve(loop) as server, server.connect() as holds, server.connect() as asks:
+        holds.send(request(f"/hold?seconds=0.7{later}"))
+        server.wait_line("by sleep_in_python() at ")
+        asks.send(request("/snapshot"))
+        shown = asks.read_response().json()
+        [step] = [each for each in shown["slowest"] if "sleep_in_python" in each["place"]]
+        assert shown["longest_request"] == step["request"] == "GET /hold"
+        assert step["longest"] == pytest.approx(shown["longest_step"], abs=0.001)
+        assert step["count"] == 1
+
+
 def test_each_event_of_the_bridges_that_is_too_long_is_counted_though_it_is_shorter_than_a_tick(
     loop: str,
 ) -> None:

@@ -101,8 +101,8 @@ fn run(
     inquiry: &Inquiry,
     clock: Option<&ThreadClock>,
 ) {
-    // The step that was told of last, and what was seen of the last that was about to be slow.
-    let (mut told, mut ahead) = (None, None);
+    // What was seen of the last that was about to be slow.
+    let mut ahead = None;
     for errand in errands {
         pace.asks_for_the_gil();
         let asking = Asking::begin(clock);
@@ -127,16 +127,19 @@ fn run(
                     }
                     Errand::Slow(step) => {
                         let slow = step.judge(py, pace, &looked, ahead.take().as_ref(), clock);
-                        tell(py, sheet, inquiry, slow).map(|place| told = Some(place))
+                        tell(py, sheet, inquiry, slow).map(|place| pace.just_over.told(step.step, place))
                     }
                     Errand::Unseen(steps) => steps.into_iter().try_for_each(|time| {
                         let slow = Slow { number: None, time, cause: Cause::Unknown, seen: None };
                         tell(py, sheet, inquiry, slow).map(drop)
                     }),
-                    Errand::Over(time) => match told.take() {
-                        Some(place) => amend(py, sheet, inquiry, BlockingPlace { longest: time, ..place }),
-                        None => Ok(()),
-                    },
+                    Errand::Over(time) => {
+                        let all =
+                            pace.just_over.awaited().map(|place| BlockingPlace { longest: time, ..place });
+                        let done = all.map_or(Ok(()), |place| amend(py, sheet, inquiry, place));
+                        pace.just_over.told_all();
+                        done
+                    }
                 };
                 if let Err(error) = done {
                     error.write_unraisable(py, None);
@@ -264,8 +267,15 @@ fn tell(py: Python<'_>, sheet: &Sheet, inquiry: &Inquiry, slow: Slow) -> PyResul
 /// It is known how long it was.
 fn amend(py: Python<'_>, sheet: &Sheet, inquiry: &Inquiry, place: BlockingPlace) -> PyResult<()> {
     sheet.note_place(&place);
-    let told = (place.longest.as_secs_f64(), place.cause.in_words(), (place.place, place.request));
-    inquiry.over.call1(py, told).map(drop)
+    inquiry.over.call1(py, in_all(place)).map(drop)
+}
+
+/// How long it was in seconds, by what, in words, and its place and request.
+pub(crate) type InAll = (f64, String, (String, String));
+
+/// As `slow_steps.py` is told of a step that is over.
+pub(crate) fn in_all(place: BlockingPlace) -> InAll {
+    (place.longest.as_secs_f64(), place.cause.in_words(), (place.place, place.request))
 }
 
 fn note(sheet: &Sheet, waited: Duration) {

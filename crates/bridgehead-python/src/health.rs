@@ -21,6 +21,7 @@ use crate::counted::Counted;
 use crate::ffi::{self, ThreadClock};
 use crate::idleness::Idleness;
 use crate::inbox::Probe;
+use crate::just_over::JustOver;
 use crate::lookout::{Lookout, Want};
 use crate::suspicion::Suspect;
 
@@ -70,6 +71,7 @@ pub(crate) struct Pace {
     // The event that was noticed last, and where it is to be said whose it was: put here by the thread that looks, taken by
     // the loop's.
     asked: Mutex<Option<(u64, Said)>>,
+    pub(crate) just_over: JustOver,
     // What holds the loop as long as the GIL cannot be had; written by the thread that looks.
     meanwhile: AtomicU64,
     // Since when the census waits for the GIL, as above, which it writes; and how long the loop's thread had run when it had
@@ -98,6 +100,7 @@ impl Pace {
             asks_since: AtomicU64::new(0),
             had_run: AtomicU64::new(0),
             asked: Mutex::default(),
+            just_over: JustOver::default(),
             meanwhile: AtomicU64::new(0),
             stop: Mutex::new(false),
             woken: Condvar::new(),
@@ -131,7 +134,12 @@ impl Pace {
     fn note(&self, step: Duration) {
         self.sheet.raise(Gauge::LongestStep, micros(step));
         self.longest.fetch_max(nanos(step), Ordering::Relaxed);
-        if step < self.slow || !self.counts(self.since.load(Ordering::Relaxed)) {
+        if step < self.slow {
+            return;
+        }
+        let event = self.since.load(Ordering::Relaxed);
+        if !self.counts(event) {
+            self.just_over.ended(event, step);
             return;
         }
         let mut unseen = lock(&self.unseen);

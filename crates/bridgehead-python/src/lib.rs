@@ -38,6 +38,7 @@ mod http_state;
 mod http_wait;
 mod idleness;
 mod inbox;
+mod just_over;
 mod kept;
 mod last_words;
 mod lent;

@@ -312,6 +312,8 @@ impl Lookout {
 
 #[cfg(test)]
 mod tests {
+    use bridgehead_metrics::{BlockingPlace, Cause};
+
     use super::*;
     use crate::health::Whose;
 
@@ -368,6 +370,19 @@ mod tests {
         })
     }
 
+    fn slow(wants: Vec<Want>) -> SlowStep {
+        let slow = wants.into_iter().find_map(|want| match want {
+            Want::Errand(Errand::Slow(step)) => Some(step),
+            _ => None,
+        });
+        slow.expect("it is told of")
+    }
+
+    fn somewhere() -> BlockingPlace {
+        let (place, request) = ("load()".to_owned(), "GET /".to_owned());
+        BlockingPlace { place, request, cause: Cause::Python, count: 0, longest: SLOW, last: 0 }
+    }
+
     fn counts(wants: &[Want]) -> usize {
         wants.iter().filter(|want| matches!(want, Want::Errand(Errand::Look))).count()
     }
@@ -414,6 +429,30 @@ mod tests {
     }
 
     #[test]
+    fn how_long_a_step_was_that_was_told_of_is_known_as_soon_as_it_is_over() {
+        let mut scene = Scene::new();
+        let length = |scene: &Scene| scene.pace.just_over.seen().map(|place| place.longest);
+        scene.pace.begin(scene.now);
+        let told = scene.look(SLOW);
+        scene.pace.just_over.told(slow(told).step, somewhere());
+        assert_eq!(length(&scene), None, "it still runs");
+        scene.now += TICK;
+        scene.pace.step(SLOW + TICK, scene.now);
+        assert_eq!(length(&scene), Some(SLOW + TICK));
+        let next = scene.look(SLOW);
+        assert_eq!(
+            (over(&next), length(&scene)),
+            (Some(SLOW + TICK), Some(SLOW + TICK)),
+            "it is not told yet"
+        );
+        scene.pace.just_over.told(slow(next).step, somewhere());
+        assert_eq!(length(&scene), None, "another runs");
+        scene.pace.just_over.told_all();
+        scene.pace.step(SLOW, scene.now);
+        assert_eq!(length(&scene), None, "all was told");
+    }
+
+    #[test]
     fn what_was_said_is_there_for_who_comes_when_the_next_is_slow_as_well() {
         let mut scene = Scene::new();
         scene.pace.begin(scene.now);
@@ -423,12 +462,7 @@ mod tests {
         scene.pace.step(SLOW, scene.now);
         scene.look(TICK);
         scene.look(SLOW);
-        let said = told.into_iter().find_map(|want| match want {
-            Want::Errand(Errand::Slow(step)) => Some(step.said),
-            _ => None,
-        });
-        let said = said.expect("it is told of");
-        assert_eq!(said.get().map(|whose| whose.request.as_str()), Some("GET /"));
+        assert_eq!(slow(told).said.get().map(|whose| whose.request.as_str()), Some("GET /"));
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::all_tasks::{Register, StandIn};
 use crate::board::since_the_start;
 use crate::bounds::{Bounds, WebSockets};
 use crate::callables::Callables;
-use crate::census::Inquiry;
+use crate::census::{InAll, Inquiry, in_all};
 use crate::compression::Compression;
 use crate::default_headers::default_headers;
 use crate::drain::{Books, Bridge, Flush};
@@ -315,6 +315,12 @@ impl Server {
         (waiting, self.bridge.get().inbox.arrivals())
     }
 
+    /// The slow step that is over, of which the census has yet to tell that.
+    #[getter]
+    fn just_over(&self) -> Option<InAll> {
+        self.bridge.get().pace.as_ref()?.just_over.seen().map(in_all)
+    }
+
     /// How often clients were refused, cut off or kept waiting, by reason. Also when all is over.
     #[getter]
     fn counts(&self) -> BTreeMap<&'static str, u64> {
@@ -346,9 +352,7 @@ impl Server {
         let health = self.health.lock().unwrap_or_else(PoisonError::into_inner).take();
         let ended = py.detach(|| {
             let ended = health.map_or(Ok(()), Health::stop).and(network.join());
-            if let Some(tracer) = &self.tracer {
-                tracer.close();
-            }
+            self.tracer.iter().for_each(|tracer| tracer.close());
             let lost = self.lines.as_ref().map_or(0, |lines| lines.close(LAST_LINES));
             ended.map(|()| lost)
         });
