@@ -60,14 +60,24 @@ class SlowSteps:
         # What was seen last, and by what names its request goes.
         self._named: tuple[tuple[str, str], log.Names | None] = (("", ""), None)
 
-    def tell(self, held: float, cause: str, seen: tuple[str, str] | None) -> tuple[str, str]:
-        """A step has held the loop for so long, by this, here, and may go on. Gives place and request."""
+    def tell(
+        self,
+        held: float,
+        cause: str,
+        seen: tuple[str, str] | None,
+        later: bool = False,
+    ) -> tuple[str, str]:
+        """A step has held the loop for so long, by this, here, and may go on. Gives place and request.
+
+        `later`: it had gone on when its place was seen.
+        """
         place, request = seen or ("", "")
         place = place or _UNKNOWN
         step = SlowStep(place=place, request=request, cause=cause, count=1, longest=held)
         if self._keep(step) and _is_told(count := self._seen[place].count):
             seen_last, names = self._named
-            self._log(step, count, names if seen == seen_last else None)
+            later = later or cause in _SEEN_LATER
+            self._log(step, count, names if seen == seen_last else None, later=later)
         return place, request
 
     def over(self, held: float, cause: str, told: tuple[str, str]) -> None:
@@ -95,9 +105,9 @@ class SlowSteps:
                 seen[place] = _joined(seen[place], step)
         return tuple(sorted(seen.values(), key=lambda each: -each.longest))
 
-    def _log(self, step: SlowStep, count: int, names: log.Names | None) -> None:
+    def _log(self, step: SlowStep, count: int, names: log.Names | None, *, later: bool) -> None:
         words = f"{self._whose} has been held for {step.longest:.2f} s so far by {step.place}"
-        if step.cause in _SEEN_LATER and not step.place.endswith(("around it", _UNKNOWN)):
+        if later and not step.place.endswith(("around it", _UNKNOWN)):
             words = f"{words} or just before it"
         if step.request:
             words = f"{words}, in the request {step.request}"

@@ -26,7 +26,7 @@ class Attention:
     slow_step: float
     census: Callable[[], tuple[int, tuple[int, int, int] | None]]
     place: Callable[[], tuple[str, str]]
-    slow: Callable[[float, str, tuple[str, str] | None], tuple[str, str]]
+    slow: Callable[[float, str, tuple[str, str] | None, bool], tuple[str, str]]
     over: Callable[[float, str, tuple[str, str]], None]
 
 

@@ -56,7 +56,7 @@ class Host:
     census: Callable[[], tuple[int, tuple[int, int, int] | None]]
     place: Callable[[], tuple[str, str]]
     whose: Callable[[dict[str, Any] | asyncio.Task[Any] | None], tuple[str, str]]
-    slow: Callable[[float, str, tuple[str, str] | None], tuple[str, str]]
+    slow: Callable[[float, str, tuple[str, str] | None, bool], tuple[str, str]]
     over: Callable[[float, str, tuple[str, str]], object]
     trace: Callable[[str], object] | None
     event_loop: asyncio.AbstractEventLoop

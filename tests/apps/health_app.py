@@ -118,6 +118,19 @@ def wait_for_another_thread(seconds: float) -> None:
         pass
 
 
+def wait_for_another_thread_and_sleep(seconds: float) -> None:
+    """Whoever looks has Python's lock when the thread gives it back: in the sleep."""
+    began = threading.Event()
+
+    def keep() -> None:
+        began.set()
+        sleep_with_the_lock(seconds)
+
+    threading.Thread(target=keep).start()
+    began.wait()
+    time.sleep(seconds / 5)
+
+
 HOLDS = {
     "python": sleep_in_python,
     "lock": sleep_with_the_lock,
@@ -131,6 +144,7 @@ HOLDS = {
     "read": read_from_a_pipe,
     "wait": wait_for_a_lock,
     "thread": wait_for_another_thread,
+    "thread-before": wait_for_another_thread_and_sleep,
 }
 
 

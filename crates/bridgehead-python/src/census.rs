@@ -17,7 +17,7 @@ use crate::ffi::{self, ThreadClock};
 use crate::health::{Pace, Said};
 use crate::lookout::Step;
 use crate::sheets::milliseconds;
-use crate::suspicion::{self, Asking, Evidence, GilWait, Suspect};
+use crate::suspicion::{self, Asking, Doing, Evidence, GilWait, Suspect};
 
 /// Errands that may wait: two of a step, and one that counts, behind one that is being done.
 const ERRANDS: usize = 3;
@@ -60,8 +60,8 @@ pub(crate) struct Inquiry {
     pub(crate) look: Py<PyAny>,
     /// Gives the place of the step that holds the loop, and the request for which it runs.
     pub(crate) place: Py<PyAny>,
-    /// Is told for how many seconds a step holds the loop, by what, in words, and its place and request; nothing, or no place,
-    /// if it was over by then. Gives that in words.
+    /// Is told for how many seconds a step holds the loop, by what, in words, its place and request, and whether it had gone on
+    /// when that was looked at; nothing, or no place, if it was over by then. Gives that in words.
     pub(crate) slow: Py<PyAny>,
     /// Is told for how many seconds it did in all, and the rest again.
     pub(crate) over: Py<PyAny>,
@@ -109,11 +109,13 @@ fn run(
         Python::attach(|py| {
             pace.has_the_gil();
             let (had, wait) = (Instant::now(), asking.had(clock));
+            // Before the place, for which Python runs, and may give the GIL back: what it does is of the same moment.
+            let doing = inquiry.suspect.does();
             // At once: the longer this has the GIL, the sooner Python gives it back in between, and the step goes on.
             let seen = inquiry.place.call0(py).and_then(|seen| seen.extract(py)).ok();
             let wait = wait.or_ran_on(pace.ran_on(inquiry.suspect));
             note(sheet, wait.time);
-            let looked = Looked { suspect: inquiry.suspect, seen, wait, had };
+            let looked = Looked { suspect: inquiry.suspect, doing, seen, wait, had };
             // Who kept the GIL has let go of it just now: what is to be said of that step is said while it still runs, and
             // before anything is counted, since that may give the GIL back.
             let mut batch: Vec<_> = iter::once(errand).chain(errands.try_iter()).collect();
@@ -130,7 +132,8 @@ fn run(
                         tell(py, sheet, inquiry, slow).map(|place| pace.just_over.told(step.step, place))
                     }
                     Errand::Unseen(steps) => steps.into_iter().try_for_each(|time| {
-                        let slow = Slow { number: None, time, cause: Cause::Unknown, seen: None };
+                        let (cause, moment) = (Cause::Unknown, Moment::OfTheCause);
+                        let slow = Slow { number: None, time, cause, moment, seen: None };
                         tell(py, sheet, inquiry, slow).map(drop)
                     }),
                     Errand::Over(time) => {
@@ -152,10 +155,29 @@ fn run(
 /// What there was to be seen when the GIL was had.
 struct Looked {
     suspect: Suspect,
+    doing: Doing,
     /// Place and request of what held the loop then.
     seen: Option<(String, String)>,
     wait: GilWait,
     had: Instant,
+}
+
+/// When a place was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Moment {
+    OfTheCause,
+    /// The step had gone on.
+    Later,
+}
+
+impl Looked {
+    /// Who waits for the GIL may have it before it can be seen where that was.
+    fn moment(&self, cause: Cause) -> Moment {
+        match cause {
+            Cause::OtherThread if !self.doing.waits_for_a_lock() => Moment::Later,
+            _ => Moment::OfTheCause,
+        }
+    }
 }
 
 /// The same of a step that was not slow when the GIL was asked for.
@@ -192,7 +214,13 @@ impl SlowStep {
     ) -> Slow {
         let ahead = ahead.filter(|ahead| ahead.step == self.step);
         let caught = ahead.filter(|ahead| ahead.caught(self));
-        let of = |cause, time, seen| Slow { number: Some(self.number), time, cause, seen };
+        let of = |cause, time, seen| Slow {
+            number: Some(self.number),
+            time,
+            cause,
+            moment: looked.moment(cause),
+            seen,
+        };
         let Some(evidence) = self.evidence.as_ref().filter(|_| !self.step.is_over(pace)) else {
             pace.found(Cause::Unknown);
             let was = |evidence: &Evidence| evidence.of_what_is_over(&looked.wait);
@@ -205,7 +233,7 @@ impl SlowStep {
             };
         };
         let of_ahead = |ahead: &Ahead| ahead.seen.clone().or_else(|| looked.seen.clone());
-        let (cause, seen) = match (evidence.judge(looked.suspect, &looked.wait), caught) {
+        let (cause, seen) = match (evidence.judge(looked.suspect, looked.doing, &looked.wait), caught) {
             // What is looked at is behind what made the step slow.
             (Cause::Python | Cause::Unknown, Some(ahead)) => (Cause::CallWithGil, of_ahead(ahead)),
             (Cause::Python, None) => match self.python_or_not(py, pace, looked, evidence, clock) {
@@ -246,15 +274,16 @@ struct Slow {
     number: Option<u64>,
     time: Duration,
     cause: Cause,
+    moment: Moment,
     /// Place and request.
     seen: Option<(String, String)>,
 }
 
 /// Has it said, and keeps it for who asks. Gives what is kept, and is not to be counted again.
 fn tell(py: Python<'_>, sheet: &Sheet, inquiry: &Inquiry, slow: Slow) -> PyResult<BlockingPlace> {
-    let Slow { number, time, cause, seen } = slow;
+    let Slow { number, time, cause, moment, seen } = slow;
     sheet.blame(cause);
-    let told = (time.as_secs_f64(), cause.in_words(), seen);
+    let told = (time.as_secs_f64(), cause.in_words(), seen, moment == Moment::Later);
     let (place, request): (String, String) = inquiry.slow.call1(py, told)?.extract(py)?;
     let place = BlockingPlace { place, request, cause, count: 1, longest: time, last: milliseconds() };
     match number {

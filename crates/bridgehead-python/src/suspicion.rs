@@ -56,7 +56,7 @@ pub(crate) struct Suspect(pub(crate) i32);
 
 /// What it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Doing {
+pub(crate) enum Doing {
     Runs,
     Waits(SystemCall),
     /// The system does not tell.
@@ -149,10 +149,15 @@ impl Suspect {
         Self(rustix::thread::gettid().as_raw_nonzero().get())
     }
 
+    /// What it does now.
+    pub(crate) fn does(self) -> Doing {
+        self.reads("syscall").map_or(Doing::Unknown, |text| doing(&text))
+    }
+
     fn look(self) -> Sighting {
-        let read = |name| fs::read_to_string(format!("/proc/self/task/{}/{name}", self.0)).ok();
+        let read = |name| self.reads(name);
         Sighting {
-            doing: read("syscall").map_or(Doing::Unknown, |text| doing(&text)),
+            doing: self.does(),
             ran: read("schedstat")
                 .and_then(|text| Some(Duration::from_nanos(text.split_whitespace().next()?.parse().ok()?))),
             rests: read("status").as_deref().and_then(rests).unwrap_or_default(),
@@ -161,9 +166,8 @@ impl Suspect {
 
     /// Whether it waits for events, as a loop does that has nothing to do.
     pub(crate) fn polls(self) -> bool {
-        let text = fs::read_to_string(format!("/proc/self/task/{}/syscall", self.0)).unwrap_or_default();
         let polls = ["epoll_wait", "epoll_pwait"].map(SystemCall::named);
-        matches!(doing(&text), Doing::Waits(call) if polls.contains(&Some(call)))
+        matches!(self.does(), Doing::Waits(call) if polls.contains(&Some(call)))
     }
 
     /// How long it has run, in nanoseconds; zero if the system does not tell.
@@ -172,18 +176,32 @@ impl Suspect {
         u64::try_from(ran.as_nanos()).unwrap_or(u64::MAX)
     }
 
-    /// For who has the GIL: what it does, and whether it computes without.
-    fn look_again(self) -> (Sighting, bool) {
+    /// For who has the GIL, and has had it since it did that: what it does, and whether it computes without.
+    fn look_again(self, did: Doing) -> (Doing, bool) {
+        if did != Doing::Runs {
+            return (did, false);
+        }
         let (began, first) = (Instant::now(), self.look());
         let mut now = first;
         while now.doing == Doing::Runs && began.elapsed() < LONGEST_HOLD {
             if now.since(&first).is_some_and(|ran| ran >= COMPUTES) {
-                return (now, true);
+                return (now.doing, true);
             }
             thread::sleep(COMPUTES);
             now = self.look();
         }
-        (now, false)
+        (now.doing, false)
+    }
+
+    fn reads(self, name: &str) -> Option<String> {
+        fs::read_to_string(format!("/proc/self/task/{}/{name}", self.0)).ok()
+    }
+}
+
+impl Doing {
+    /// Whether it still waits for the GIL, if that was what it waited for.
+    pub(crate) fn waits_for_a_lock(self) -> bool {
+        matches!(self, Self::Waits(call) if is_lock(call))
     }
 }
 
@@ -215,6 +233,7 @@ impl Evidence {
     /// What it was, of a step that was over when the GIL was had.
     pub(crate) fn of_what_is_over(&self, wait: &GilWait) -> Cause {
         match self.after.doing {
+            _ if self.asks_for_the_gil() => Cause::OtherThread,
             Doing::Waits(_) if self.waits() && wait.time >= LONG => self.while_the_gil_is_gone(),
             Doing::Waits(call) if self.waits() => Cause::SystemCall(call),
             _ if wait.was_in_vain() => Cause::CallWithGil,
@@ -222,15 +241,18 @@ impl Evidence {
         }
     }
 
-    /// For who has the GIL: what it is.
-    pub(crate) fn judge(&self, suspect: Suspect, wait: &GilWait) -> Cause {
-        let (held, computes) = suspect.look_again();
-        if computes { Cause::CallWithoutGil } else { self.verdict(&held, wait) }
+    /// For who has the GIL: what it is. The thread did that when the GIL was had.
+    pub(crate) fn judge(&self, suspect: Suspect, did: Doing, wait: &GilWait) -> Cause {
+        let (held, computes) = suspect.look_again(did);
+        if computes { Cause::CallWithoutGil } else { self.verdict(held, wait) }
     }
 
-    fn verdict(&self, held: &Sighting, wait: &GilWait) -> Cause {
-        match (held.doing, self.after.doing) {
-            (Doing::Waits(call), _) if !is_lock(call) => Cause::SystemCall(call),
+    fn verdict(&self, held: Doing, wait: &GilWait) -> Cause {
+        match (held, self.after.doing) {
+            // One look of three does not outweigh two.
+            (Doing::Waits(call), _) if !is_lock(call) && (self.saw(call) || !self.asks_for_the_gil()) => {
+                Cause::SystemCall(call)
+            }
             _ if self.asks_for_the_gil() => Cause::OtherThread,
             (_, Doing::Waits(_)) if self.waits() && wait.time >= LONG => Cause::CallWithGil,
             (_, Doing::Waits(call)) if self.waits() => Cause::SystemCall(call),
@@ -244,6 +266,11 @@ impl Evidence {
     /// Whether it went on at each look.
     pub(crate) fn runs(&self) -> bool {
         [self.before, self.after].iter().all(|seen| seen.doing == Doing::Runs)
+    }
+
+    /// Whether it was in that call at one of the looks.
+    fn saw(&self, call: SystemCall) -> bool {
+        [self.before, self.after].iter().any(|seen| seen.doing == Doing::Waits(call))
     }
 
     /// Whether it waits more than it runs.
@@ -260,8 +287,7 @@ impl Evidence {
 
     /// Whether it did at one of the looks: at the other it may just have asked.
     fn waits_for_a_lock(&self) -> bool {
-        let waits = |seen: &Sighting| matches!(seen.doing, Doing::Waits(call) if is_lock(call));
-        waits(&self.before) || waits(&self.after)
+        [self.before, self.after].iter().any(|seen| seen.doing.waits_for_a_lock())
     }
 }
 
@@ -342,29 +368,29 @@ mod tests {
     #[test]
     fn who_has_the_gil_and_sees_a_system_call_knows_that_it_waits_without() {
         let sleeps = seen(at(waits("clock_nanosleep"), 5, 1), at(waits("clock_nanosleep"), 5, 1));
-        assert_eq!(sleeps.verdict(&at(waits("clock_nanosleep"), 5, 1), &PROMPT), in_a("clock_nanosleep"));
-        let over = at(waits("futex"), 5, 2);
-        assert_eq!(sleeps.verdict(&over, &LATE), Cause::CallWithGil, "it ended when the GIL was given");
-        assert_eq!(sleeps.verdict(&over, &PROMPT), in_a("clock_nanosleep"), "it ended meanwhile");
+        assert_eq!(sleeps.verdict(waits("clock_nanosleep"), &PROMPT), in_a("clock_nanosleep"));
+        let over = waits("futex");
+        assert_eq!(sleeps.verdict(over, &LATE), Cause::CallWithGil, "it ended when the GIL was given");
+        assert_eq!(sleeps.verdict(over, &PROMPT), in_a("clock_nanosleep"), "it ended meanwhile");
     }
 
     #[test]
     fn what_computes_is_python_if_it_gives_the_gil_and_else_a_call() {
         let runs = seen(at(Doing::Runs, 100, 1), at(Doing::Runs, 118, 1));
-        assert_eq!(runs.verdict(&at(waits("futex"), 124, 2), &PROMPT), Cause::Python);
-        assert_eq!(runs.verdict(&at(waits("futex"), 124, 2), &LATE), Cause::Python, "the machine was busy");
-        assert_eq!(runs.verdict(&at(waits("futex"), 518, 2), &RAN_ON), Cause::CallWithGil);
+        assert_eq!(runs.verdict(waits("futex"), &PROMPT), Cause::Python);
+        assert_eq!(runs.verdict(waits("futex"), &LATE), Cause::Python, "the machine was busy");
+        assert_eq!(runs.verdict(waits("futex"), &RAN_ON), Cause::CallWithGil);
         assert_eq!(runs.of_what_is_over(&PROMPT), Cause::Unknown);
         assert_eq!(runs.of_what_is_over(&RAN_ON), Cause::CallWithGil);
-        assert_eq!(runs.verdict(&at(Doing::Runs, 118, 1), &LATE), Cause::Unknown, "it had no processor");
+        assert_eq!(runs.verdict(Doing::Runs, &LATE), Cause::Unknown, "it had no processor");
     }
 
     #[test]
     fn a_wait_for_a_lock_is_told_from_one_for_the_gil_by_who_asks_again() {
         let lock = seen(at(waits("futex"), 5, 7), at(waits("futex"), 5, 7));
-        assert_eq!(lock.verdict(&at(waits("futex"), 5, 7), &PROMPT), in_a("futex"));
+        assert_eq!(lock.verdict(waits("futex"), &PROMPT), in_a("futex"));
         let gil = seen(at(waits("futex"), 5, 7), at(waits("futex"), 5, 11));
-        assert_eq!(gil.verdict(&at(waits("futex"), 5, 90), &LATE), Cause::OtherThread);
+        assert_eq!(gil.verdict(waits("futex"), &LATE), Cause::OtherThread);
         assert_eq!(
             (lock.while_the_gil_is_gone(), gil.while_the_gil_is_gone()),
             (Cause::CallWithGil, Cause::OtherThread)
@@ -372,11 +398,20 @@ mod tests {
     }
 
     #[test]
+    fn one_look_behind_a_wait_for_the_gil_does_not_make_a_system_call_of_it() {
+        let gil = seen(at(waits("futex"), 5, 7), at(waits("futex"), 5, 11));
+        assert_eq!(gil.verdict(waits("clock_nanosleep"), &LATE), Cause::OtherThread, "it has gone on");
+        assert_eq!(gil.of_what_is_over(&PROMPT), Cause::OtherThread, "it had the GIL soon");
+        let both = seen(at(waits("futex"), 5, 7), at(waits("clock_nanosleep"), 5, 11));
+        assert_eq!(both.verdict(waits("clock_nanosleep"), &PROMPT), in_a("clock_nanosleep"), "two of three");
+    }
+
+    #[test]
     fn a_system_that_tells_nothing_leaves_the_wait_for_the_gil() {
         let blind = Sighting { doing: Doing::Unknown, ran: None, rests: 0 };
         let evidence = seen(blind, blind);
-        assert_eq!(evidence.verdict(&blind, &LATE), Cause::CallWithGil);
-        assert_eq!(evidence.verdict(&blind, &PROMPT), Cause::Python);
+        assert_eq!(evidence.verdict(Doing::Unknown, &LATE), Cause::CallWithGil);
+        assert_eq!(evidence.verdict(Doing::Unknown, &PROMPT), Cause::Python);
     }
 
     #[test]
