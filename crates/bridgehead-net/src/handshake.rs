@@ -6,7 +6,7 @@
 //! Invariant: after its time, or a moment after the worker began to drain, a handshake is over.
 
 use std::future::poll_fn;
-use std::io;
+use std::io::{self, Read};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -24,6 +24,7 @@ use crate::connection::FRESH_GRACE;
 use crate::executor::Executor;
 use crate::peer::{Peer, Scheme};
 use crate::places::{Place, Places};
+use crate::record_ends::RecordEnds;
 use crate::session::{Session, Wire, polled};
 use crate::shutdown::Stage;
 use crate::socket::{Sight, Socket};
@@ -92,8 +93,10 @@ async fn greet(socket: &Socket, door: &Doorway, executor: &Executor) -> io::Resu
     if poll_fn(|cx| socket.poll_sight(cx)).await != Sight::Bytes {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    let mut acceptor = Acceptor::default();
-    let accepted = poll_fn(|cx| poll_hello(&mut acceptor, socket, cx)).await?;
+    let (mut acceptor, mut ends) = (Acceptor::default(), RecordEnds::default());
+    let accepted =
+        poll_fn(|cx| poll_hello(&mut acceptor, &mut Seen { wire: Wire { socket, cx }, ends: &mut ends }))
+            .await?;
     drop(acceptor);
     let Some(mut place) = door.places.enter(executor).await else {
         return Err(io::Error::other("there are no places any more"));
@@ -103,7 +106,7 @@ async fn greet(socket: &Socket, door: &Doorway, executor: &Executor) -> io::Resu
     let mut session = Session::new(answered(accepted, served, socket)?);
     tokio::select! {
         biased;
-        done = poll_fn(|cx| session.poll_handshake(&mut Wire { socket, cx })) => done?,
+        done = poll_fn(|cx| session.poll_handshake(&mut Wire { socket, cx }, &mut ends)) => done?,
         () = is_replaced(&mut place, socket) => {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "its client was waited for, and others for its place"));
         }
@@ -123,14 +126,28 @@ async fn is_replaced(place: &mut Place, socket: &Socket) {
     }
 }
 
-fn poll_hello(acceptor: &mut Acceptor, socket: &Socket, cx: &mut Context<'_>) -> Poll<io::Result<Accepted>> {
+/// What somebody else reads, and where its records end.
+struct Seen<'a, 'b> {
+    wire: Wire<'a, 'b>,
+    ends: &'a mut RecordEnds,
+}
+
+impl Read for Seen<'_, '_> {
+    fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
+        let count = self.wire.read(space)?;
+        self.ends.pass(&space[..count]);
+        Ok(count)
+    }
+}
+
+fn poll_hello(acceptor: &mut Acceptor, seen: &mut Seen<'_, '_>) -> Poll<io::Result<Accepted>> {
     loop {
         match acceptor.accept() {
             Ok(Some(accepted)) => return Poll::Ready(Ok(accepted)),
             Ok(None) => {}
-            Err((error, alert)) => return Poll::Ready(Err(refused(error, alert, socket))),
+            Err((error, alert)) => return Poll::Ready(Err(refused(error, alert, seen.wire.socket))),
         }
-        let count = ready!(polled(acceptor.read_tls(&mut Wire { socket, cx })))?;
+        let count = ready!(polled(acceptor.read_tls(seen)))?;
         if count == 0 {
             return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
         }

@@ -89,6 +89,7 @@ mod pulse;
 mod reading;
 mod reason;
 mod reclaim;
+mod record_ends;
 mod redirect;
 mod refusal;
 mod relief;

@@ -11,10 +11,14 @@ use std::task::{Context, Poll, ready};
 use rustls::ServerConnection;
 use tokio::io::ReadBuf;
 
+use crate::record_ends::RecordEnds;
 use crate::socket::{Sight, Socket};
 
 /// Bytes that are encrypted before the socket has to take some.
 const WRITE_BEHIND: usize = 64 * 1024;
+
+/// What a read takes of a handshake: as much as rustls would take.
+const FLIGHT: usize = 4096;
 
 /// Records without a byte for anybody, before others have their turn.
 const IDLE_RECORDS: u32 = 32;
@@ -23,6 +27,8 @@ const IDLE_RECORDS: u32 = 32;
 #[derive(Debug)]
 pub(crate) struct Session {
     connection: ServerConnection,
+    /// Bytes of records that came behind the handshake, and were read with it.
+    behind_handshake: usize,
     end: End,
 }
 
@@ -77,21 +83,30 @@ pub(crate) fn polled<T>(done: io::Result<T>) -> Poll<io::Result<T>> {
 impl Session {
     pub(crate) fn new(mut connection: ServerConnection) -> Self {
         connection.set_buffer_limit(Some(WRITE_BEHIND));
-        Self { connection, end: End::Unsaid }
+        Self { connection, behind_handshake: 0, end: End::Unsaid }
     }
 
     pub(crate) fn connection(&self) -> &ServerConnection {
         &self.connection
     }
 
+    /// How many bytes were read before the handshake was known to be over, and do not belong to it.
+    pub(crate) fn behind_handshake(&self) -> usize {
+        self.behind_handshake
+    }
+
     /// Goes on until both sides have what they need.
-    pub(crate) fn poll_handshake(&mut self, wire: &mut Wire<'_, '_>) -> Poll<io::Result<()>> {
+    pub(crate) fn poll_handshake(
+        &mut self,
+        wire: &mut Wire<'_, '_>,
+        ends: &mut RecordEnds,
+    ) -> Poll<io::Result<()>> {
         loop {
             ready!(self.poll_flush(wire))?;
             if !self.connection.is_handshaking() {
                 return Poll::Ready(Ok(()));
             }
-            if ready!(self.poll_records(wire))? == Records::Ended {
+            if ready!(self.poll_flight(wire, ends))? == Records::Ended {
                 return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into()));
             }
         }
@@ -189,20 +204,40 @@ impl Session {
         self.connection.reader().fill_buf().is_ok_and(|chunk| !chunk.is_empty())
     }
 
+    /// Takes in what has come, in one read. Record by record: a client may ask in the bytes that end its handshake.
+    fn poll_flight(&mut self, wire: &mut Wire<'_, '_>, ends: &mut RecordEnds) -> Poll<io::Result<Records>> {
+        let mut space = [0; FLIGHT];
+        let count = ready!(polled(wire.read(&mut space)))?;
+        let mut left = &space[..count];
+        while !left.is_empty() {
+            let mut record;
+            (record, left) = ends.split(left);
+            if !self.connection.is_handshaking() {
+                self.behind_handshake += record.len();
+            }
+            while !record.is_empty() {
+                self.connection.read_tls(&mut record)?;
+                self.understand(wire)?;
+            }
+        }
+        Poll::Ready(Ok(if count == 0 { Records::Ended } else { Records::Some }))
+    }
+
     /// Takes in what has come, in one read.
     fn poll_records(&mut self, wire: &mut Wire<'_, '_>) -> Poll<io::Result<Records>> {
         let count = ready!(polled(self.connection.read_tls(wire)))?;
+        self.understand(wire)?;
+        Poll::Ready(Ok(if count == 0 { Records::Ended } else { Records::Some }))
+    }
+
+    fn understand(&mut self, wire: &mut Wire<'_, '_>) -> io::Result<()> {
         let understood = self.connection.process_new_packets();
         if self.connection.wants_write() {
             // What waits is written before the next bytes are, and what went wrong is told then. An alert is sent if it
             // can be.
             let _ = self.poll_flush(wire);
         }
-        match understood {
-            Ok(_) if count == 0 => Poll::Ready(Ok(Records::Ended)),
-            Ok(_) => Poll::Ready(Ok(Records::Some)),
-            Err(error) => Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, error))),
-        }
+        understood.map(drop).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
 }
 

@@ -148,9 +148,12 @@ impl Socket {
         }
     }
 
-    /// Counts bytes there from now on.
+    /// Counts bytes there from now on, and those that came with the end of a handshake.
     pub(crate) fn counts_on(&mut self, sheet: Sheet) {
         self.meters = Some(sheet);
+        if let Layer::Tls(session) = &self.layer {
+            self.counts(Counter::BytesIn, locked(session).behind_handshake());
+        }
     }
 
     fn counts(&self, counter: Counter, bytes: usize) {

@@ -1,11 +1,14 @@
 //! The same bytes, through TLS: what a layer between a socket and hyper could hold back, lose or cut off.
 
+use std::io::Write;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bridgehead_asgi::More;
-use bridgehead_net::{Config, Listener, Ownership, Reception, Room, Scheme};
+use bridgehead_metrics::{Counter, Sheet};
+use bridgehead_net::{Config, Listener, Meters, Ownership, Reception, Room, Scheme};
 use bridgehead_tls::{
     Clients, Credentials, Demand, Policy, SelfSigned, Settings, Source, Version, self_signed,
 };
@@ -15,7 +18,7 @@ use rustls::crypto::cipher::{MessageEncrypter, OutboundChunks, OutboundPlainMess
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConnection, ConnectionTrafficSecrets, ContentType, ProtocolVersion, RootCertStore};
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -82,6 +85,59 @@ async fn requests_follow_each_other_and_tell_of_their_handshake() {
             let _ = asked.half.finish(head(200, &[]), Bytes::from("body"));
             assert_eq!(client.answer().await.body, b"body");
         }
+    }
+}
+
+/// What a client still has to say when it has nothing more to wait for: the last of its handshake, and a request.
+async fn last_words(
+    client: &mut ClientConnection,
+    stream: &mut TcpStream,
+    request: &[u8],
+) -> (Vec<u8>, usize) {
+    let mut words = Vec::new();
+    while client.is_handshaking() {
+        stream.write_all(&words).await.expect("the server reads");
+        words.clear();
+        if !client.wants_write() {
+            let mut space = [0; 4096];
+            let count = within(stream.read(&mut space)).await.expect("the server answers");
+            client.read_tls(&mut &space[..count]).expect("there is room");
+            client.process_new_packets().expect("a handshake");
+        }
+        while client.wants_write() {
+            client.write_tls(&mut words).expect("memory takes all");
+        }
+    }
+    let ends = words.len();
+    client.writer().write_all(request).expect("memory takes all");
+    while client.wants_write() {
+        client.write_tls(&mut words).expect("memory takes all");
+    }
+    (words, ends)
+}
+
+#[tokio::test]
+async fn bytes_that_come_with_the_end_of_a_handshake_are_counted_and_those_of_the_handshake_not() {
+    let request = [b"GET / HTTP/1.1\r\nHost: test\r\nX: ".as_slice(), &[b'x'; 3000], b"\r\n\r\n"].concat();
+    // By TLS 1.2 a client has to wait for the server's end first. The whole at once; the end of the handshake cut in two;
+    // the request cut in two.
+    for cut in [|_, all| all, |ends, _| ends - 10, |ends, _| ends + 100] {
+        let sheet = Sheet::own();
+        let meters = Some(Meters { sheet: sheet.clone(), clock: || Duration::ZERO });
+        let secured = Secured::open(Config { meters, ..plain(LONG) }, &[Version::Tls13]);
+        let mut stream = within(TcpStream::connect(secured.site.address)).await.expect("the site listens");
+        stream.set_nodelay(true).expect("TCP");
+        let config = Arc::clone(secured.connector.config());
+        let mut client =
+            ClientConnection::new(config, "localhost".try_into().expect("a name")).expect("a client");
+        let (words, ends) = last_words(&mut client, &mut stream, &request).await;
+        let cut: usize = cut(ends, words.len());
+        stream.write_all(&words[..cut]).await.expect("the server reads");
+        tokio::task::yield_now().await;
+        stream.write_all(&words[cut..]).await.expect("the server reads");
+        let asked = secured.site.next().await;
+        assert_eq!(sheet.count(Counter::BytesIn), (words.len() - ends) as u64, "cut at {cut}");
+        let _ = asked.half.finish(head(204, &[]), Bytes::new());
     }
 }
 
