@@ -378,6 +378,24 @@ def test_a_collector_that_never_answers_does_not_hold_the_exit() -> None:
             assert "5 spans were not sent to http://127.0.0.1:" in server.stderr
 
 
+def test_spans_that_nobody_takes_are_told_of_at_an_end_that_does_not_wait_for_who_is_not_there() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as bound:
+        place = f"http://127.0.0.1:{bound.getsockname()[1]}"
+    environ = {
+        "OTEL_EXPORTER_OTLP_ENDPOINT": place,
+        "OTEL_BSP_SCHEDULE_DELAY": "20",
+        "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "1",
+        "OTEL_EXPORTER_OTLP_TIMEOUT": "600000",
+    }
+    with Server("traced_app:app", "--otel", "--no-access-log", env=environ) as server:
+        for _ in range(50):
+            ask(server, "/current")
+        server.wait_line(f"Spans cannot be sent to {place}: ", timeout=PATIENCE)
+        # One after the other they would be tried for three minutes.
+        server.stop()
+        assert f"50 spans were not sent to {place}" in server.stderr
+
+
 def test_a_collector_that_is_not_there_costs_nobody_anything(collector: Collector) -> None:
     environ = {
         "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://127.0.0.1:1/v1/traces",

@@ -3,7 +3,7 @@
 //! Not a post itself (`post`), nor what is told of it (`fate`).
 //!
 //! Invariant: a post that fails for a reason that may pass is tried again a few times; once it is told to stop, what there
-//! is has as long as one post may take.
+//! is has as long as one post may take, and none of that if nobody listens where it is to go.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::fate::{Fate, Listener, Loss};
 use crate::message::{ExportTraceServiceRequest, InstrumentationScope, Resource, ResourceSpans, ScopeSpans};
-use crate::post::{self, Outcome};
+use crate::post::{self, Outcome, Presence};
 use crate::span::{Attribute, Span, key_value};
 
 /// Attempts at a post, and the pause before the second, which doubles.
@@ -78,8 +78,8 @@ pub(crate) async fn run(
     };
     tokio::select! {
         biased;
-        () = exporter.work(&mut waiting, stop) => {}
-        () = late => exporter.fate.unsent(exporter.posting.get() + waiting.len() as u64),
+        () = exporter.work(&mut waiting, stop) => exporter.fate.ended(0),
+        () = late => exporter.fate.ended(exporter.posting.get() + waiting.len() as u64),
     }
 }
 
@@ -113,12 +113,12 @@ impl Exporter {
                 batch.push(span);
             }
             if !batch.is_empty() {
-                self.post(std::mem::take(&mut batch)).await;
+                self.post(std::mem::take(&mut batch), &mut stop).await;
             }
         }
     }
 
-    async fn post(&self, spans: Vec<Span>) {
+    async fn post(&self, spans: Vec<Span>, stop: &mut watch::Receiver<()>) {
         let count = spans.len() as u64;
         self.posting.set(count);
         let body = self.encoded(spans);
@@ -134,18 +134,23 @@ impl Exporter {
                     self.fate.lost(count, Loss::Refused);
                     break;
                 }
-                Outcome::Later { why, pause: asked } => {
+                Outcome::Later { why, collector } => {
                     self.fate.failed(&why);
-                    if attempt == ATTEMPTS {
+                    if attempt == ATTEMPTS || self.is_hopeless(collector, stop) {
                         self.fate.lost(count, Loss::Unreachable);
                         break;
                     }
-                    sleep(asked.map_or(pause, |asked| asked.clamp(pause, LONGEST_PAUSE))).await;
+                    rest(collector, pause, stop).await;
                     pause *= 2;
                 }
             }
         }
         self.posting.set(0);
+    }
+
+    /// Whether nobody is there, as is known, and none will be before the end.
+    fn is_hopeless(&self, collector: Presence, stop: &watch::Receiver<()>) -> bool {
+        collector == Presence::None && self.fate.is_away() && stop.has_changed().is_err()
     }
 
     fn encoded(&self, spans: Vec<Span>) -> Bytes {
@@ -169,6 +174,21 @@ impl Exporter {
                     spans: spans.into_iter().map(Span::message).collect(),
                 }],
             }],
+        }
+    }
+}
+
+/// Before the next attempt. Whether anybody is there by now is seen at once when it is to stop.
+async fn rest(collector: Presence, pause: Duration, stop: &mut watch::Receiver<()>) {
+    let stops = stop.has_changed().is_err();
+    match collector {
+        Presence::Busy(asked) => sleep(asked.map_or(pause, |asked| asked.clamp(pause, LONGEST_PAUSE))).await,
+        Presence::None if stops => sleep(pause).await,
+        Presence::None => {
+            tokio::select! {
+                _ = stop.changed() => {}
+                () = sleep(pause) => {}
+            }
         }
     }
 }

@@ -52,11 +52,11 @@ pub enum Collector {
         /// How many spans were lost meanwhile.
         lost: u64,
     },
-    /// The server has ended before it took these.
+    /// The server has ended, and it has not taken these.
     Left {
         /// Where it is, or was looked for.
         place: String,
-        /// How many spans.
+        /// How many spans: what waited, and what was lost since it was away.
         unsent: u64,
     },
 }
@@ -113,11 +113,19 @@ impl Fate {
         }
     }
 
-    /// All is over, and these were not sent.
-    pub(crate) fn unsent(&self, spans: u64) {
-        if spans > 0 {
-            self.listener.lost(spans, Loss::Unsent);
-            self.listener.changed(Collector::Left { place: self.place.clone(), unsent: spans });
+    /// Whether that was told.
+    pub(crate) fn is_away(&self) -> bool {
+        self.away.get()
+    }
+
+    /// All is over, and these were not sent; nor those that were lost since the collector went away, which nobody has told of.
+    pub(crate) fn ended(&self, unsent: u64) {
+        if unsent > 0 {
+            self.listener.lost(unsent, Loss::Unsent);
+        }
+        let unsent = unsent + if self.away.get() { self.lost.get() } else { 0 };
+        if unsent > 0 {
+            self.listener.changed(Collector::Left { place: self.place.clone(), unsent });
         }
     }
 

@@ -37,20 +37,33 @@ const FRAME: usize = 32;
 pub(crate) enum Outcome {
     /// The collector has it, but for so many spans.
     Taken { rejected: u64 },
-    /// It may have it another time, after this pause if it has asked for one.
-    Later { why: String, pause: Option<Duration> },
+    /// It may have it another time.
+    Later { why: String, collector: Presence },
     /// It does not want it.
     Never(String),
+}
+
+/// Whether there is somebody who may take a post later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Presence {
+    /// After this pause, if it has asked for one.
+    Busy(Option<Duration>),
+    /// Nobody listens there.
+    None,
 }
 
 /// Within the destination's time.
 pub(crate) async fn send(destination: &Destination, body: Bytes) -> Outcome {
     match timeout(destination.timeout, exchange(destination, body)).await {
         Ok(Ok(outcome)) => outcome,
-        Ok(Err(error)) => Outcome::Later { why: error.to_string(), pause: None },
+        Ok(Err(error)) => {
+            let refused = error.kind() == io::ErrorKind::ConnectionRefused;
+            let collector = if refused { Presence::None } else { Presence::Busy(None) };
+            Outcome::Later { why: error.to_string(), collector }
+        }
         Err(_) => {
             let why = format!("there was no answer within {:?}", destination.timeout);
-            Outcome::Later { why, pause: None }
+            Outcome::Later { why, collector: Presence::Busy(None) }
         }
     }
 }
@@ -118,7 +131,9 @@ async fn judged(answer: Response<Incoming>) -> Outcome {
     }
     // OTLP names those that may pass.
     match status.as_u16() {
-        429 | 502 | 503 | 504 => Outcome::Later { why: why(), pause: pause(answer.headers()) },
+        429 | 502 | 503 | 504 => {
+            Outcome::Later { why: why(), collector: Presence::Busy(pause(answer.headers())) }
+        }
         _ => Outcome::Never(why()),
     }
 }
