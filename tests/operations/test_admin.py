@@ -213,6 +213,11 @@ def test_what_is_asked_for_that_is_not_there_is_said() -> None:
         _, newer = operators.ask("/metrics", Accept="application/openmetrics-text; version=1.0.0")
         assert newer.endswith("# EOF\n")
         assert "# EOF" not in older
+        for refusing in (
+            "application/openmetrics-text;q=0",
+            "text/plain, application/openmetrics-text;q=0.1",
+        ):
+            assert "# EOF" not in operators.ask("/metrics", Accept=refusing)[1]
         assert "# TYPE bridgehead_refusals_total counter" in older
         assert server.ask("/metrics").status == 200, "the application's own"
 

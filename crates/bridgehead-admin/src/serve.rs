@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use bridgehead_metrics::Sheets;
 use bridgehead_net::Claim;
-use http::header::{ACCEPT, ALLOW, CONTENT_SECURITY_POLICY, HeaderValue};
+use http::header::{ALLOW, CONTENT_SECURITY_POLICY, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -23,6 +23,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
+use crate::accept::wants_openmetrics;
 use crate::document::{Text, document, words};
 use crate::history::{History, LOOK};
 use crate::seats::Seats;
@@ -93,10 +94,7 @@ impl Admin {
 
     fn metrics<B>(&self, request: &Request<B>) -> Response<Text> {
         let written = exposition::openmetrics(self.sheets.read(), self.rules, &self.facts);
-        let accepted = request.headers().get_all(ACCEPT).iter();
-        let wanted =
-            accepted.filter_map(|each| each.to_str().ok()).any(|each| each.contains("openmetrics-text"));
-        if wanted {
+        if wants_openmetrics(request.headers()) {
             document(StatusCode::OK, exposition::OPENMETRICS, written)
         } else {
             document(StatusCode::OK, exposition::PROMETHEUS, exposition::prometheus(&written))
