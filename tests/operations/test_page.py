@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from browser import CHROMIUM, PATIENCE, Browser
-from harness import UVICORN, Server
+from harness import UVICORN, Server, request
 from operators import Operators
 
 pytestmark = pytest.mark.skipif(UVICORN, reason="uvicorn has no such port")
@@ -95,10 +95,30 @@ def test_a_browser_shows_everything_by_keyboard_screen_reader_light_and_dark(tmp
             assert browser.ask("document.documentElement.scrollWidth") == 320
             browser.show(pictures / "narrow.png")
             assert browser.complaints == []
+            listen_while_the_loop_is_held(browser, server)
             # Who says nothing is not ready, though the system still takes connections for it.
             for it, says in ((signal.SIGSTOP, "no answer"), (signal.SIGCONT, "ready")):
                 os.kill(server.pid, it)
                 browser.until(f"document.getElementById('state').textContent === '{says}'")
+
+
+def listen_while_the_loop_is_held(browser: Browser, server: Server) -> None:
+    """What is read aloud is why, and not for how long: that would be read again at every look."""
+    state, silent = (
+        "document.getElementById('state')",
+        "not ready: worker 0: its loop has given no sign of life",
+    )
+    heard = f"globalThis.heard = []; new MutationObserver(() => heard.push({state}.textContent))"
+    browser.ask(f"{heard}.observe({state}, {{ childList: true }})")
+    with server.connect(timeout=PATIENCE) as client:
+        client.send(request("/hold?seconds=8&how=python"))
+        browser.until(f"{state}.textContent === '{silent}'")
+        for_how_long = "document.querySelector('tbody tr').cells[1].textContent"
+        before = browser.ask(for_how_long)
+        browser.until(f"{for_how_long} !== '{before}'")
+        assert client.read_response().body == b"held"
+    browser.until(f"{state}.textContent === 'ready'")
+    assert browser.ask("heard") == [silent, "ready"]
 
 
 def look_at_the_axis(browser: Browser) -> None:
@@ -140,6 +160,8 @@ def go_through_by_keyboard(browser: Browser) -> None:
         if reached == ["Pause"]:
             browser.press(" ", 32, " ")
             assert browser.ask("document.activeElement.getAttribute('aria-pressed')") == "true"
+            assert browser.ask(FOCUSED) == "Pause", "a name that changes as well would say it twice"
+            assert browser.ask(CONTRAST) >= 4.5
             browser.press(" ", 32, " ")
             assert browser.ask("document.activeElement.getAttribute('aria-pressed')") == "false"
     titles = browser.ask("[...document.querySelectorAll('h2')].map((each) => each.textContent)")
