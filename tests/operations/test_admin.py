@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import stat
@@ -207,7 +208,11 @@ def test_what_a_killed_worker_counted_is_kept() -> None:
 def test_what_is_asked_for_that_is_not_there_is_said() -> None:
     with Server("framing_app:app", *ADMIN) as server:
         operators = Operators(server)
-        assert operators.ask("/nothing")[0] == 404
+        status, paths = operators.ask("/nothing")
+        assert status == 404
+        for path in re.findall(r"/[\w.]*", paths):
+            assert operators.ask(path)[0] == 200
+        assert paths.count("/") == 5
         assert operators.ask("/metrics", "POST")[0] == 405
         _, older = operators.ask("/metrics")
         _, newer = operators.ask("/metrics", Accept="application/openmetrics-text; version=1.0.0")

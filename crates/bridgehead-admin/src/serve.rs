@@ -87,7 +87,7 @@ impl Admin {
             "/status.json" => self.status(),
             _ => words(
                 StatusCode::NOT_FOUND,
-                "Not Found: /livez, /readyz, /metrics and /status.json are here\n",
+                "Not Found: /, /livez, /readyz, /metrics and /status.json are here\n",
             ),
         }
     }
