@@ -28,7 +28,7 @@ from bridgehead.server_state import Stateful
 from bridgehead.signature import with_the_options
 from bridgehead.sockets import Bound, adopt, bind
 from bridgehead.station import Station
-from bridgehead.taken_signals import Taken, raise_again
+from bridgehead.taken_signals import Taken, raise_afterwards
 from bridgehead.task_trial import choose
 from bridgehead.tenure import LOOK, Tenure
 from bridgehead.uvicorn_arguments import of_run
@@ -275,7 +275,7 @@ class Server(Stateful):
         finally:
             taken.give_back()
         captured, self._captured_signals = self._captured_signals, []
-        afterwards(self._own, lambda: raise_again(captured))
+        raise_afterwards(captured, self._own)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002 - Python hands it over
         """A signal came: the first ends the server, a further SIGINT without waiting."""

@@ -13,6 +13,7 @@ from types import FrameType
 from typing import Any
 
 from bridgehead import forks
+from bridgehead.loops import OwnLoop, afterwards
 
 Handler = Callable[[int, FrameType | None], Any]
 
@@ -47,10 +48,19 @@ class Taken:
                 forks.replaces(number, each._handler, before)
 
 
-def raise_again(caught: Sequence[int]) -> None:
-    """For whoever stood before, the last first. The process may end by the first of them."""
-    for each in reversed(caught):
-        signal.raise_signal(each)
+def raise_afterwards(caught: Sequence[int], own: OwnLoop | None) -> None:
+    """For whoever stood before, the last first, once this loop is closed.
+
+    The process may end by the first of them.
+    """
+
+    def raise_again() -> None:
+        for each in reversed(caught):
+            signal.raise_signal(each)
+
+    if own is not None and any(signal.getsignal(each) is signal.SIG_DFL for each in caught):
+        own.leave_threads()  # they end with the process
+    afterwards(own, raise_again)
 
 
 _in_force: list[Taken] = []

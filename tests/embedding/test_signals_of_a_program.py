@@ -72,6 +72,14 @@ def test_what_is_left_on_the_servers_own_loop_is_ended_or_named_before_the_signa
         assert said.index("did not end: ") < said.index("Finished server process")
 
 
+def test_a_thread_of_the_executor_does_not_hold_a_process_that_ends_by_sigterm(loop: str) -> None:
+    with program("leaving_by_run", loop) as server:
+        server.ask("/thread")
+        server.signal(SIGTERM)
+        assert server.wait_exit() == -SIGTERM
+        assert "Finished server process" in server.stderr
+
+
 def test_a_second_sigterm_waits_for_nothing_that_was_left(loop: str) -> None:
     with program("leaving_by_run", loop) as server:
         server.ask("/leave?kind=block")
