@@ -77,6 +77,9 @@ impl Fault {
     pub(crate) fn of_head(error: &hyper::Error) -> Self {
         // hyper says the same of a connection that ended before a head and of one that ended within.
         let kind = if error.is_parse() { Kind::Malformed } else { of_wire(error).unwrap_or(Kind::Closed) };
+        if error.is_parse_too_large() {
+            return Self::new(kind, "a head of more than 100 fields, or one that is too long");
+        }
         Self::new(kind, said(error))
     }
 

@@ -9,7 +9,7 @@ use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
 
-use http::Request;
+use http::{Request, StatusCode};
 use http_body::Body;
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, Connection, SendRequest};
@@ -66,6 +66,13 @@ impl Http1 {
             Err(error) => return Err(Fault::of_head(&error)),
         };
         let (head, body) = response.into_parts();
+        if head.status == StatusCode::SWITCHING_PROTOCOLS {
+            // None of our requests asks for it, and no answer follows.
+            return Err(Fault::new(
+                Kind::Malformed,
+                "status 101, though nothing else than HTTP was asked for",
+            ));
+        }
         let mut wrong = expect.of_head(head.status, &head.headers);
         let mut search = expect.search();
         let bytes = self.link.read(body, deadline, |piece| search.see(piece)).await?;

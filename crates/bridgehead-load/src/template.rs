@@ -30,6 +30,9 @@ impl Template {
             text.push_str(&rest[..at]);
             let (braces, behind) = rest[at..].split_at(1);
             if let Some(place) = behind.strip_prefix('{').and_then(place) {
+                if behind[1 + place.len() + 1..].starts_with('}') {
+                    text.push('{'); // of somebody else's template, which has two on either side
+                }
                 text.push_str(braces);
                 text.push_str(place);
                 text.push('}');
@@ -133,6 +136,7 @@ mod tests {
         assert_eq!(filled("{\"a\": {\"b\": 1}, \"c\": {}}"), "{\"a\": {\"b\": 1}, \"c\": {}}");
         assert_eq!(filled("{\"id\": \"{n}\"}"), "{\"id\": \"7\"}");
         assert_eq!(filled("{{n} and {"), "{n} and {");
+        assert_eq!(filled("Hello {{name}}, {{n}}"), "Hello {{name}}, {{n}}");
         assert_eq!(filled("{random:4-4}"), "4");
         assert_eq!(filled("ä{n}ö"), "ä7ö");
     }

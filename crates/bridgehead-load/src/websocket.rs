@@ -125,7 +125,8 @@ impl WebSocket {
                 message @ (Message::Text(_) | Message::Binary(_)) => return Ok(message),
                 Message::Close(None) => return Err(Fault::new(Kind::Closed, "closed without a code")),
                 Message::Close(Some(frame)) => {
-                    return Err(Fault::new(Kind::Closed, format!("closed with {frame}")));
+                    let said = format!("closed with {} {}", u16::from(frame.code), frame.reason);
+                    return Err(Fault::new(Kind::Closed, said.trim_end()));
                 }
                 Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => {}
             }

@@ -44,6 +44,11 @@ fn what_is_no_http_is_malformed() {
 }
 
 #[test]
+fn another_protocol_that_nobody_asked_for_is_malformed() {
+    is(&one(b"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"), "malformed");
+}
+
+#[test]
 fn a_connection_that_closes_without_an_answer_is_closed() {
     is(&one(b""), "closed");
     is(&one(b"HTTP/1.1 200 OK\r\ncontent-"), "closed");
