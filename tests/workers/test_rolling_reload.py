@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import signal
+import socket
 from pathlib import Path
 
 import pytest
@@ -89,6 +91,31 @@ def test_a_new_program_takes_the_parents_place_under_load(options: tuple[str, ..
         server.stop()
     assert not (tmp_path / "pid").exists()
     assert not (tmp_path / "control").exists()
+
+
+def test_what_workers_share_is_still_shared_behind_a_new_program(tmp_path: Path) -> None:
+    release = tmp_path / "release"
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        number, address = listener.fileno(), listener.getsockname()
+        with serve("--fd", str(number), pass_fds=[number], env={"RELEASE": str(release)}) as server:
+            wait_all(server)
+            server.signal(signal.SIGUSR2)
+            server.wait_line(COMPLETE, timeout=STARTUP_SECONDS)
+            for turn in (0, 1):
+                with contextlib.ExitStack() as stack:
+                    clients = [
+                        stack.enter_context(Client(address, timeout=STARTUP_SECONDS)) for _ in range(6)
+                    ]
+                    for each in clients:
+                        each.send(request("/wait"))
+                    server.wait_line(" waits", count=6 * (turn + 1), timeout=STARTUP_SECONDS)
+                    server.signal((signal.SIGHUP, signal.SIGTERM)[turn])
+                    server.wait_line("Shutting down", count=2 * turn + 3, timeout=STARTUP_SECONDS)
+                    release.touch()
+                    assert {each.read_response().status for each in clients} == {200}
+                release.unlink()
+            server.assert_ended_well()
+            wait_gone(imported(server))
 
 
 def test_a_new_program_that_does_not_start_leaves_the_old_one_in_its_place(

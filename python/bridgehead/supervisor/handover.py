@@ -75,7 +75,10 @@ class Handover:
         """What the workers have been started with, and others will be."""
         order = Order.read(self.order)
         sys.path[:] = order.path
-        slots = Slots([[_read(each) for each in slot] for slot in self.slots])
+        # Slots may share one, which is to be one object here as well: each of two would close the other's.
+        all_of_them = {each["number"]: each for slot in self.slots for each in slot}
+        bound = {number: _read(each) for number, each in all_of_them.items()}
+        slots = Slots([[bound[each["number"]] for each in slot] for slot in self.slots])
         home = Home(environ=self.environ, identity=self._identity())
         return Terms(order.config, home, slots, (self.memory, self.figures))
 
