@@ -197,6 +197,18 @@ def test_the_longest_time_of_a_place_has_the_request_for_which_it_was_or_none() 
         assert (slowest.longest, slowest.request) == (3.0, "GET /b")
 
 
+def test_a_step_that_had_gone_on_when_its_place_was_seen_is_told_so(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with asyncio.Runner() as runner:
+        steps = SlowSteps(runner.get_loop(), among_others=False)
+        for place, later in (("waits() at app.py:1", False), ("sleeps() at app.py:2", True)):
+            steps.tell(0.3, "a wait for the GIL", (place, ""), later)
+    told = [each.getMessage() for each in caplog.records]
+    assert "by waits() at app.py:1: " in told[0]
+    assert "by sleeps() at app.py:2 or just before it: " in told[1]
+
+
 def test_what_holds_the_loop_while_no_request_runs_is_seen_counted_and_named(loop: str) -> None:
     with serve(loop) as server:
         server.ask("/background?seconds=1.5")

@@ -170,12 +170,12 @@ enum Moment {
     Later,
 }
 
-impl Looked {
-    /// Who waits for the GIL may have it before it can be seen where that was.
-    fn moment(&self, cause: Cause) -> Moment {
+impl Moment {
+    /// Of a thread that does this now: who waits for the GIL may have it before it can be seen where that was.
+    fn of(cause: Cause, held: Doing) -> Self {
         match cause {
-            Cause::OtherThread if !self.doing.waits_for_a_lock() => Moment::Later,
-            _ => Moment::OfTheCause,
+            Cause::OtherThread if held.has_gone_on() => Self::Later,
+            _ => Self::OfTheCause,
         }
     }
 }
@@ -214,13 +214,7 @@ impl SlowStep {
     ) -> Slow {
         let ahead = ahead.filter(|ahead| ahead.step == self.step);
         let caught = ahead.filter(|ahead| ahead.caught(self));
-        let of = |cause, time, seen| Slow {
-            number: Some(self.number),
-            time,
-            cause,
-            moment: looked.moment(cause),
-            seen,
-        };
+        let of = |cause, moment, time, seen| Slow { number: Some(self.number), time, cause, moment, seen };
         let Some(evidence) = self.evidence.as_ref().filter(|_| !self.step.is_over(pace)) else {
             pace.found(Cause::Unknown);
             let was = |evidence: &Evidence| evidence.of_what_is_over(&looked.wait);
@@ -228,12 +222,15 @@ impl SlowStep {
             let said = || self.said.get().map(|whose| (whose.place.clone(), whose.request.clone()));
             // What has gone by since it was noticed is not all its.
             return match caught {
-                Some(ahead) => of(Cause::CallWithGil, self.held, ahead.seen.clone().or_else(said)),
-                None => of(cause, self.held, said()),
+                Some(ahead) => {
+                    of(Cause::CallWithGil, Moment::OfTheCause, self.held, ahead.seen.clone().or_else(said))
+                }
+                None => of(cause, Moment::OfTheCause, self.held, said()),
             };
         };
         let of_ahead = |ahead: &Ahead| ahead.seen.clone().or_else(|| looked.seen.clone());
-        let (cause, seen) = match (evidence.judge(looked.suspect, looked.doing, &looked.wait), caught) {
+        let (judged, held) = evidence.judge(looked.suspect, looked.doing, &looked.wait);
+        let (cause, seen) = match (judged, caught) {
             // What is looked at is behind what made the step slow.
             (Cause::Python | Cause::Unknown, Some(ahead)) => (Cause::CallWithGil, of_ahead(ahead)),
             (Cause::Python, None) => match self.python_or_not(py, pace, looked, evidence, clock) {
@@ -245,7 +242,7 @@ impl SlowStep {
             (cause, _) => (cause, looked.seen.clone()),
         };
         pace.found(cause);
-        of(cause, self.since.elapsed(), seen)
+        of(cause, Moment::of(cause, held), self.since.elapsed(), seen)
     }
 
     /// What lets go of the GIL when it is asked to: Python code, many short calls that do without, or a call that was just over.

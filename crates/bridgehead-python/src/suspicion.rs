@@ -199,8 +199,12 @@ impl Suspect {
 }
 
 impl Doing {
-    /// Whether it still waits for the GIL, if that was what it waited for.
-    pub(crate) fn waits_for_a_lock(self) -> bool {
+    /// Whether it has gone on, if the GIL was what it waited for: who runs for a moment may have just seen that it has not got it.
+    pub(crate) fn has_gone_on(self) -> bool {
+        matches!(self, Self::Waits(call) if !is_lock(call))
+    }
+
+    fn waits_for_a_lock(self) -> bool {
         matches!(self, Self::Waits(call) if is_lock(call))
     }
 }
@@ -241,10 +245,10 @@ impl Evidence {
         }
     }
 
-    /// For who has the GIL: what it is. The thread did that when the GIL was had.
-    pub(crate) fn judge(&self, suspect: Suspect, did: Doing, wait: &GilWait) -> Cause {
+    /// For who has the GIL: what it is, and what the thread does now. It did that when the GIL was had.
+    pub(crate) fn judge(&self, suspect: Suspect, did: Doing, wait: &GilWait) -> (Cause, Doing) {
         let (held, computes) = suspect.look_again(did);
-        if computes { Cause::CallWithoutGil } else { self.verdict(held, wait) }
+        (if computes { Cause::CallWithoutGil } else { self.verdict(held, wait) }, held)
     }
 
     fn verdict(&self, held: Doing, wait: &GilWait) -> Cause {
@@ -404,6 +408,8 @@ mod tests {
         assert_eq!(gil.of_what_is_over(&PROMPT), Cause::OtherThread, "it had the GIL soon");
         let both = seen(at(waits("futex"), 5, 7), at(waits("clock_nanosleep"), 5, 11));
         assert_eq!(both.verdict(waits("clock_nanosleep"), &PROMPT), in_a("clock_nanosleep"), "two of three");
+        let gone_on = [waits("clock_nanosleep"), waits("futex"), Doing::Runs].map(Doing::has_gone_on);
+        assert_eq!(gone_on, [true, false, false]);
     }
 
     #[test]
