@@ -23,12 +23,19 @@ class Posting:
     slot: int
     place: int
     others: tuple[tuple[int, int, bool], ...]  # each with its slot, and whether its clients speak TLS
+    bound: tuple[int, ...]  # by the parent, which nobody else has: of its own slot, and of others
     floor: int | None = None  # who fails asks there whether to say why
 
     @classmethod
     def read(cls, written: dict[str, Any]) -> Self:
         """From JSON, which has lists only."""
-        return cls(**{**written, "others": tuple((int(n), int(s), bool(t)) for n, s, t in written["others"])})
+        return cls(
+            **{
+                **written,
+                "bound": tuple(written["bound"]),
+                "others": tuple((int(n), int(s), bool(t)) for n, s, t in written["others"]),
+            }
+        )
 
 
 class Station:
@@ -43,6 +50,7 @@ class Station:
         self.slot = posting.slot
         self.place = posting.place
         self.others = posting.others
+        self.bound = posting.bound
         self._sockets = tuple(socket.socket(fileno=number) for number, _, _ in posting.others)
         for each in self._sockets:
             each.set_inheritable(False)

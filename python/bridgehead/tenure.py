@@ -31,7 +31,9 @@ class Tenure:
         self._place = self._memory.take_place()
         figures = Figures()
         board, sheets = os.dup(self._memory.fileno()), os.dup(figures.fileno())
-        self.station = Station(Posting(board=board, sheets=sheets, slot=0, place=self._place, others=()))
+        self.station = Station(
+            Posting(board=board, sheets=sheets, slot=0, place=self._place, others=(), bound=())
+        )
         figures.close()
 
     @classmethod

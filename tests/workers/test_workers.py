@@ -210,6 +210,34 @@ def test_a_worker_that_finishes_behind_a_killed_parent_lets_nobody_wait_in_vain(
         wait_gone([busy])
 
 
+@pytest.mark.parametrize("how", ["blocked", "stopped"])
+def test_behind_a_killed_parent_nobody_waits_for_a_worker_that_does_nothing(how: str, tmp_path: Path) -> None:
+    release = tmp_path / "release"
+    with serve(env={"RELEASE": str(release)}) as server:
+        wait_all(server)
+        with server.connect() as client:
+            if how == "blocked":
+                client.send(request("/block"))
+                idler = int(server.wait_line(" is blocked").split()[1])
+            else:
+                idler = who(server)
+                os.kill(idler, signal.SIGSTOP)
+            try:
+                [other] = {*imported(server)} - {idler}
+                server.signal(signal.SIGKILL)
+                wait_gone([other])
+                assert not is_listened_at(server.port)
+                # Another server may be there, though the socket of this one is still somebody's.
+                with Server("workers_app:app", "--port", str(server.port)) as next_one:
+                    assert who(next_one) == next_one.pid
+                    next_one.stop()
+            finally:
+                release.touch()
+                os.kill(idler, signal.SIGCONT)
+        wait_gone([idler])
+        server.wait_line(f"app: shutdown of {idler}\n")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_program_may_ask_for_workers_and_goes_on_after_a_signal(number: signal.Signals) -> None:
     with Server("workers_app:app", env={"LOOP": '{"workers": 2}'}, module="bridgehead_run") as server:

@@ -5,6 +5,7 @@
 
 use std::future::poll_fn;
 use std::io;
+use std::os::unix::process::parent_id;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
@@ -42,6 +43,9 @@ const SAID_AGAIN: Duration = Duration::from_secs(1);
 /// A deadline passes after the driver was asked, however near it is.
 const DRIVER_TURN: Duration = Duration::from_millis(1);
 
+/// From a parent's last word, which its death says as well, to another parent in its place.
+const REPARENTED: Duration = Duration::from_millis(50);
+
 /// What every connection of a worker shares.
 #[derive(Clone)]
 pub(crate) struct Worker {
@@ -55,6 +59,8 @@ pub(crate) struct Worker {
     pub(crate) crowd: Crowd,
     pub(crate) memory: Memory,
     pub(crate) reclaim: Reclaim,
+    /// Who has started this process.
+    parent: u32,
 }
 
 impl Worker {
@@ -64,8 +70,21 @@ impl Worker {
         let crowd = Crowd::new(config.bounds.connections, executor.clone());
         let memory = Memory::new(memory::ALL);
         let reclaim = Reclaim::new(config.give_back, executor.clone());
-        let (config, pool) = (Arc::new(config), Handle::current());
-        Self { config, app, watch, executor, pool, admission, crowd, memory, reclaim }
+        let (config, pool, parent) = (Arc::new(config), Handle::current(), parent_id());
+        Self { config, app, watch, executor, pool, admission, crowd, memory, reclaim, parent }
+    }
+
+    /// Whether the parent of several workers is gone, so that none of them has a successor.
+    fn is_orphan(&self) -> bool {
+        self.config.rota.is_some() && parent_id() != self.parent
+    }
+
+    /// The same, soon after that has ended: the system closes its files before it has another one take its place.
+    pub(crate) async fn has_lost_its_parent(&self) -> bool {
+        if self.config.rota.is_some() && !self.is_orphan() {
+            self.executor.sleep(REPARENTED).await;
+        }
+        self.is_orphan()
     }
 
     /// A permit, as soon as there is one; who waits for it is counted.
@@ -135,7 +154,12 @@ async fn accept(listener: Open, mut turn: Turn, worker: Arc<Worker>) {
     loop {
         let accepted = tokio::select! {
             biased;
-            () = poll_fn(|cx| listener.poll_recalled(cx)) => return,
+            () = poll_fn(|cx| listener.poll_recalled(cx)) => {
+                if worker.has_lost_its_parent().await && turn.is_ours() {
+                    break;
+                }
+                return;
+            }
             _ = watch.reached(Stage::Draining) => break,
             () = listener.is_shut() => break,
             accepted = next(&listener, &mut turn, &mut shortage) => accepted,
@@ -146,21 +170,29 @@ async fn accept(listener: Open, mut turn: Turn, worker: Arc<Worker>) {
     answer_the_last(&listener, &mut shortage).await;
 }
 
-/// Lets in those who wait, at a listener's end.
+/// Lets in those who wait, at a listener's end. Without a parent they are the last, whoever has the socket besides: another
+/// worker may be blocked, or stopped.
 pub(crate) async fn answer_the_last(listener: &Open, shortage: &mut Shortage) {
     let mut watch = shortage.worker.watch.clone();
+    let is_orphan = shortage.worker.is_orphan();
+    if is_orphan {
+        listener.shut_gate_for_all();
+    }
     // What the kernel has already greeted for us would be reset by closing the listener. Tokio has heard of it once
     // its driver had a turn.
     driver_turn(&shortage.worker.executor).await;
     tokio::select! {
         biased;
         _ = watch.reached(Stage::Aborting) => {}
-        () = answer_those_who_wait(listener, shortage) => {}
+        () = answer_those_who_wait(listener, shortage, is_orphan) => {}
+    }
+    if is_orphan {
+        listener.disband();
     }
 }
 
-async fn answer_those_who_wait(listener: &Open, shortage: &mut Shortage) {
-    while let Some(accepted) = waiting(listener, shortage).await {
+async fn answer_those_who_wait(listener: &Open, shortage: &mut Shortage, is_orphan: bool) {
+    while let Some(accepted) = waiting(listener, shortage, is_orphan).await {
         shortage.take_in(accepted, listener).await;
     }
 }
@@ -265,11 +297,11 @@ pub(crate) async fn next(listener: &Open, turn: &mut Turn, shortage: &mut Shorta
     }
 }
 
-/// The next client that is already there, and is ours.
-async fn waiting(listener: &Open, shortage: &mut Shortage) -> Option<Accepted> {
+/// The next client that is already there, and is ours: nobody else's who calls the listener back, if there is anybody.
+async fn waiting(listener: &Open, shortage: &mut Shortage, is_orphan: bool) -> Option<Accepted> {
     loop {
         let found = tokio::task::unconstrained(poll_fn(|cx| {
-            if listener.poll_recalled(cx).is_ready() {
+            if !is_orphan && listener.poll_recalled(cx).is_ready() {
                 return Poll::Ready(None);
             }
             Poll::Ready(match shortage.poll_client(listener, cx) {

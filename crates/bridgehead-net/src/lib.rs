@@ -47,6 +47,7 @@ mod fuzzed_connection;
 mod fuzzed_site;
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
+mod gate;
 mod gradient;
 mod guard;
 mod handshake;
@@ -147,8 +148,9 @@ pub use exchange::CHUNKS;
 pub use executor::{Alarm, Executor, Round, Share};
 pub use forked::{Claim, descriptors as open_descriptors, disown as disown_descriptors};
 pub use forwarded::{Forwarding, Taken};
+pub use gate::shut_gate;
 pub use health_path::HealthPath;
-pub use listen::{ListenError, Listener, Ownership, Shutter, shut_gate};
+pub use listen::{ListenError, Listener, Ownership, Shutter};
 pub use log_pipe::LogPipe;
 pub use meters::Meters;
 pub use outlet::{Outlet, Sink};

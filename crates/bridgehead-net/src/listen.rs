@@ -3,6 +3,7 @@
 //! Binding, and its errors, are Python's (`sockets.py`); here a descriptor becomes a stream of clients.
 
 use std::io;
+use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -13,13 +14,10 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::Notify;
 
 use crate::forked;
+use crate::gate::drop_newcomers;
 use crate::handshake::Doorway;
 use crate::peer::{Address, Peer, Scheme};
 use crate::socket::Socket;
-
-/// `BPF_RET | BPF_K`.
-#[cfg(target_os = "linux")]
-const BPF_RETURN: u16 = 0x06;
 
 /// A descriptor that cannot be listened on.
 #[derive(Debug, thiserror::Error)]
@@ -37,6 +35,8 @@ pub enum ListenError {
 pub enum Ownership {
     /// Nobody does: it was bound for this worker.
     Ours,
+    /// Our parent and its other workers do, and nobody else.
+    Parents,
     /// Whoever gave it to us may: it is left as it is.
     Shared,
 }
@@ -212,8 +212,26 @@ impl Open {
 
     /// Lets nobody new knock, so that those who have are all there are: closing a listener resets whoever still waits.
     pub(crate) fn shut_gate(&self) {
-        if let (Kind::Tcp(listener), Ownership::Ours) = (&self.kind, self.ownership) {
-            drop_newcomers(&socket2::SockRef::from(listener));
+        self.only_of(&[Ownership::Ours]).iter().for_each(drop_newcomers);
+    }
+
+    /// The same of one whose parent is gone, for all that have it.
+    pub(crate) fn shut_gate_for_all(&self) {
+        self.only_of(&[Ownership::Ours, Ownership::Parents]).iter().for_each(drop_newcomers);
+    }
+
+    /// Then nobody listens any more, whoever has the socket besides: clients are refused, and the port is free. Those who wait
+    /// are reset, so none may.
+    pub(crate) fn disband(&self) {
+        // One that another worker has disbanded is refused.
+        let disband = |socket: &socket2::SockRef<'_>| drop(socket.shutdown(Shutdown::Both));
+        self.only_of(&[Ownership::Ours, Ownership::Parents]).iter().for_each(disband);
+    }
+
+    fn only_of(&self, owners: &[Ownership]) -> Option<socket2::SockRef<'_>> {
+        match &self.kind {
+            Kind::Tcp(listener) if owners.contains(&self.ownership) => Some(listener.into()),
+            _ => None,
         }
     }
 
@@ -232,7 +250,11 @@ impl Open {
     pub(crate) fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(Socket, Peer)>> {
         match &self.kind {
             Kind::Tcp(listener) => loop {
-                let (stream, client) = ready!(listener.poll_accept(cx))?;
+                let (stream, client) = match ready!(listener.poll_accept(cx)) {
+                    // Disbanded by another worker. Nobody comes any more, and nothing else is due here.
+                    Err(error) if error.raw_os_error() == Some(libc::EINVAL) => return Poll::Pending,
+                    accepted => accepted?,
+                };
                 let Ok(server) = stream.local_addr() else { continue };
                 limit_silence(&stream, self.silence);
                 let peer = Peer {
@@ -273,30 +295,6 @@ fn limit_silence(stream: &TcpStream, time: Option<Duration>) {
 /// Elsewhere a write's own time is all there is.
 #[cfg(not(target_os = "linux"))]
 fn limit_silence(_: &TcpStream, _: Option<Duration>) {}
-
-/// Lets nobody new knock at a listening TCP socket, through whichever descriptor; see `Open::shut_gate`.
-///
-/// # Errors
-/// When it is no socket.
-pub fn shut_gate(descriptor: OwnedFd) -> io::Result<()> {
-    let socket = socket2::Socket::from(descriptor);
-    if socket.local_addr()?.as_socket().is_some() {
-        drop_newcomers(&socket2::SockRef::from(&socket));
-    }
-    Ok(())
-}
-
-/// BPF's "return 0": the kernel drops what arrives for the listener, and their clients ask again and are refused. Those
-/// who wait already have sockets of their own. A refusal of it leaves the gate open, as it was.
-#[cfg(target_os = "linux")]
-fn drop_newcomers(listener: &socket2::SockRef<'_>) {
-    let filter = [socket2::SockFilter::new(BPF_RETURN, 0, 0, 0)];
-    let _ = listener.attach_filter(&filter);
-}
-
-/// Elsewhere sockets take no filter, and the gate stays open.
-#[cfg(not(target_os = "linux"))]
-fn drop_newcomers(_: &socket2::SockRef<'_>) {}
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {

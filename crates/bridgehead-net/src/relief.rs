@@ -28,7 +28,15 @@ pub(crate) async fn relieve(listener: Listener, mut turn: Turn, worker: Arc<Work
         tokio::select! {
             biased;
             () = turn.comes() => {}
-            _ = watch.reached(Stage::Draining) => return,
+            _ = watch.reached(Stage::Draining) => {
+                // Whoever keeps the slot may not come to itself before it is killed.
+                if worker.has_lost_its_parent().await
+                    && let Ok(open) = listener.try_clone().and_then(Listener::open)
+                {
+                    accept::answer_the_last(&open, &mut Shortage::new(&worker)).await;
+                }
+                return;
+            }
             () = decided.is_given_up() => return,
         }
         let silence = worker.config.bounds.download.gap;
@@ -50,7 +58,12 @@ async fn stand_in(listener: &Open, turn: &mut Turn, worker: &Arc<Worker>) -> Rel
     loop {
         let accepted = tokio::select! {
             biased;
-            () = poll_fn(|cx| listener.poll_recalled(cx)) => return Relieved::ForGood,
+            () = poll_fn(|cx| listener.poll_recalled(cx)) => {
+                if worker.has_lost_its_parent().await {
+                    break;
+                }
+                return Relieved::ForGood;
+            }
             _ = watch.reached(Stage::Draining) => break,
             () = over.goes() => return Relieved::Over,
             accepted = accept::next(listener, turn, &mut shortage) => accepted,

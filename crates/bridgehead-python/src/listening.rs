@@ -40,17 +40,23 @@ pub(crate) fn listeners(
     rota: Option<&Rota>,
     doors: &Doors<'_>,
 ) -> PyResult<(Vec<Listener>, Shutters)> {
-    let mut listeners = own.iter().map(|&each| doors.listen(each)).collect::<PyResult<Vec<_>>>()?;
+    let ownership = |descriptor, ours| match rota {
+        _ if ours => Ownership::Ours,
+        Some(rota) if rota.bound.contains(&descriptor) => Ownership::Parents,
+        _ => Ownership::Shared,
+    };
+    let listen =
+        |&(descriptor, ours, secure): &_| doors.listen(descriptor, ownership(descriptor, ours), secure);
+    let mut listeners = own.iter().map(listen).collect::<PyResult<Vec<_>>>()?;
     let shutters = Shutters(listeners.iter().map(Listener::shutter).collect());
     for &(descriptor, slot, secure) in rota.iter().flat_map(|rota| &rota.others) {
-        listeners.push(doors.listen((descriptor, false, secure))?.of_slot(slot));
+        listeners.push(doors.listen(descriptor, ownership(descriptor, false), secure)?.of_slot(slot));
     }
     Ok((listeners, shutters))
 }
 
 impl Doors<'_> {
-    fn listen(&self, (descriptor, ours, secure): (RawFd, bool, bool)) -> PyResult<Listener> {
-        let ownership = if ours { Ownership::Ours } else { Ownership::Shared };
+    fn listen(&self, descriptor: RawFd, ownership: Ownership, secure: bool) -> PyResult<Listener> {
         let listener = Listener::new(ffi::duplicate(descriptor)?, ownership)
             .map_err(|error| PyOSError::new_err(error.to_string()))?;
         let listener = match (secure, self.tls, self.redirect) {

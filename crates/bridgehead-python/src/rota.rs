@@ -16,6 +16,8 @@ pub(crate) struct Rota {
     place: usize,
     /// Each with its slot, and whether its clients speak TLS.
     pub(crate) others: Vec<(RawFd, usize, bool)>,
+    /// Which of all these sockets their parent has bound.
+    pub(crate) bound: Vec<RawFd>,
 }
 
 impl Rota {

@@ -168,6 +168,9 @@ class Terms:
             slot=self.slots.number(slot),
             place=place,
             others=tuple((each.fileno(), number, each.secure) for number, each in others),
+            bound=tuple(
+                each.fileno() for each in (*own, *(each for _, each in others)) if not each.inherited
+            ),
             floor=self.floor.fileno(),
         )
         order = replace(self._order, config=lent(self._order.config, own), posting=posting)
