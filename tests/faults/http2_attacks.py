@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from attacks import PATIENCE, Spent, begun, settle
+from attacks import PATIENCE, Spent, begun, many, say, settle
 from harness import Server, frames
 from harness.frames import CALM, DATA, ENDS_HEAD, ENDS_STREAM, HEADERS, FrameClient, frame
 
@@ -39,6 +39,32 @@ def head_of(stream: int, *pieces: bytes) -> bytes:
 
 def sliced(block: bytes, size: int = 16_384) -> list[bytes]:
     return [block[at : at + size] for at in range(0, len(block), size)]
+
+
+def idle_http2(server: Server, count: int, beginning: bytes = frames.PREFACE) -> Spent:
+    """They begin, and that is all."""
+    spent = Spent()
+    with many(server, count, spent) as clients:
+        for client in clients:
+            assert say(client, beginning, spent)
+        assert not any(b"HTTP/1.1" in client.read_to_any_end() for client in clients)
+    return spent
+
+
+def idle_http2_with_settings(server: Server, count: int) -> Spent:
+    """The same, when a first request is all that is missing."""
+    return idle_http2(server, count, frames.PREFACE + frames.settings())
+
+
+def idle_http2_in_pieces(server: Server, count: int) -> Spent:
+    """The same, of clients that begin with less than tells what they speak."""
+    spent = Spent()
+    with many(server, count, spent) as clients:
+        for piece in (frames.PREFACE[:3], frames.PREFACE[3:] + frames.settings()):
+            for client in clients:
+                assert say(client, piece, spent)
+        assert not any(b"HTTP/1.1" in client.read_to_any_end() for client in clients)
+    return spent
 
 
 def streams_broken_off(server: Server, count: int) -> Spent:
@@ -119,5 +145,13 @@ def windows_of_a_byte(server: Server, count: int) -> Spent:
 
 ATTACKS: dict[str, Callable[[Server, int], Spent]] = {
     attack.__name__: attack
-    for attack in (streams_broken_off, packed_heads, pinned_streams, windows_of_a_byte)
+    for attack in (
+        idle_http2,
+        idle_http2_with_settings,
+        idle_http2_in_pieces,
+        streams_broken_off,
+        packed_heads,
+        pinned_streams,
+        windows_of_a_byte,
+    )
 }

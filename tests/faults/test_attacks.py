@@ -6,7 +6,7 @@ import re
 import resource
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import attacks
@@ -43,6 +43,21 @@ def server(ledger: Folder) -> Iterator[Server]:
 
 def test_silent_clients_are_all_closed(server: Server) -> None:
     attacks.silent_clients(server, 100)
+
+
+# What each is allowed: no buffers before a first byte, and a hundred times what it costs to begin HTTP/2.
+@pytest.mark.parametrize(
+    ("attack", "allowed"), [(attacks.silent_clients, 6 * 1024), (http2_attacks.idle_http2, 23 * 1024)]
+)
+def test_who_says_nothing_or_only_begins_costs_little(
+    attack: Callable[[Server, int], attacks.Spent], allowed: int, tmp_path: Path
+) -> None:
+    # One that is new has nothing in stock that others have given back.
+    with serving(Folder(tmp_path), "--timeout-first-byte", "2s", "--timeout-header", "2s") as server:
+        server.ask("/echo")
+        before = server.memory_peak()
+        attack(server, 1000)
+        assert server.memory_peak() - before < 1000 * allowed
 
 
 def test_unfinished_heads_end_at_their_time_and_cost_little_more_than_they_are(server: Server) -> None:

@@ -5,7 +5,7 @@
 //!
 //! | phase | is left by |
 //! |---|---|
-//! | `Fresh` | a first byte; its time; draining, after a moment for a request that is on its way |
+//! | `Fresh` | a first byte, until which it sleeps (`dormant`); its time; draining, after a moment for a request that is on its way |
 //! | `Head` | the rest of a head; its time: 408; a head that is refused |
 //! | `Busy` | the answer's end; a broken socket; a client that reads too slowly |
 //! | `Encore` | the application's last word on an answer that is already written in full |
@@ -86,6 +86,9 @@ enum Part {
 
 /// Answers requests, until there are no more.
 pub(crate) async fn serve(line: &Arc<Line>, worker: &Arc<Worker>) -> Left {
+    if let Some(left) = dormant::before_the_first_byte(line, worker).await {
+        return left;
+    }
     loop {
         // Apart, so that it takes no room while the connection sleeps.
         match Box::pin(serve_awake(line, worker)).await {
@@ -376,7 +379,7 @@ impl Line {
     }
 
     /// With this client: where there was a handshake, only if it was agreed on there.
-    fn speaks_http2(&self) -> bool {
+    pub(crate) fn speaks_http2(&self) -> bool {
         self.config.http2 != Http2::Off && self.inspector.spoken() != Spoken::Http1
     }
 

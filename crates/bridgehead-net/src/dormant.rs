@@ -1,7 +1,7 @@
-//! A connection that sleeps between two requests, so that it holds no buffers.
+//! A connection that sleeps before its first byte, or between two requests, so that it holds no buffers.
 //!
-//! hyper keeps what it read and wrote with for as long as it has a connection; one that says nothing for a moment is
-//! taken from it, and given to it anew when something comes.
+//! hyper keeps what it read and wrote with for as long as it has a connection; it gets one when something comes, and one
+//! that says nothing for a moment is taken from it until then.
 //!
 //! Invariant: nothing is taken out of the stream here, and nothing that came is lost.
 
@@ -10,16 +10,41 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
+
 use crate::accept::{Worker, driver_turn};
 use crate::client::Left;
-use crate::line::Line;
-use crate::shutdown::Stage;
+use crate::inspector::PREFACE_LINE;
+use crate::line::{Line, Phase};
+use crate::shutdown::{Drain, Stage};
 use crate::socket::Sight;
+use crate::tally::Hardship;
 use crate::timers::poll_deadline;
 
 /// How long a connection is idle before it sleeps. One that is used more often never does: to wake costs about two
 /// microseconds.
 pub(crate) const AWAKE: Duration = Duration::from_secs(1);
+
+/// Waits for a first byte, and gives how the connection was left if its time passes without one, or if HTTP/2 begins.
+pub(crate) async fn before_the_first_byte(line: &Line, worker: &Worker) -> Option<Left> {
+    let Phase::Fresh(since) = *line.phase() else { return None };
+    let deadline = line.config.bounds.first_byte.map(|time| since + time);
+    let mut watch = worker.watch.clone();
+    let mut timer = pin!(worker.executor.sleep_until(deadline.unwrap_or(since)));
+    tokio::select! {
+        biased;
+        speaks = line.socket.begins_with(PREFACE_LINE) => {
+            // It has buffers of its own, between which hyper's would leave holes.
+            (speaks && line.speaks_http2()).then(|| Left::Http2(Bytes::new()))
+        }
+        // From then on it has a moment, which whoever is awake knows of.
+        _ = watch.reached(Drain::Unasked.next_stage()) => None,
+        () = poll_fn(|cx| poll_deadline(timer.as_mut(), deadline, cx)) => {
+            line.cut_off(Hardship::Silence);
+            Some(Left::Ended)
+        }
+    }
+}
 
 /// Waits for the next request, and gives how the connection was left if none comes.
 pub(crate) async fn sleep(line: &Line, since: Instant, worker: &Worker) -> Option<Left> {

@@ -10,7 +10,7 @@ use std::mem::MaybeUninit;
 use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::pin::pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use socket2::SockRef;
@@ -99,6 +99,21 @@ impl Stream {
     /// The same, whatever is known of readiness.
     pub(crate) fn peek(&self) -> io::Result<usize> {
         either!(self, stream => peek(&SockRef::from(stream)), pipe => pipe.peek())
+    }
+
+    /// Waits for a byte, or the end, and leaves what comes; where the system shows it without reading, `seen` has as much of
+    /// it as it has room for.
+    pub(crate) fn poll_look(&self, cx: &mut Context<'_>, seen: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        if let Self::Tcp(Owned { stream, .. }) = self {
+            return stream.poll_peek(cx, seen).map_ok(drop);
+        }
+        loop {
+            ready!(self.poll_read_ready(cx))?;
+            match self.try_peek() {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                looked => return Poll::Ready(looked.map(drop)),
+            }
+        }
     }
 
     /// Reads, whatever is known of readiness.

@@ -21,15 +21,16 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use h2::server::{self, SendResponse};
+use h2::server::SendResponse;
 use h2::{Reason, RecvStream};
 use http::Request;
 use tokio::sync::watch;
 
 use crate::accept::Worker;
 use crate::admission::{Admission, AdmissionLimits};
-use crate::config::{Config, Http2, Pings, Refusals};
+use crate::config::{Http2, Pings, Refusals};
 use crate::farewell;
+use crate::http2_handshake::{CONNECTION_WINDOW, Connection, STREAMS, shake_hands};
 use crate::line::Line;
 use crate::pulse::{Beat, Pulse};
 use crate::refusal::Refusal;
@@ -37,10 +38,7 @@ use crate::shutdown::{Stage, Watch};
 use crate::tally::Hardship;
 use crate::timers::{Sleep, poll_deadline};
 use crate::traffic::{Look, Traffic, Wire};
-use crate::{overheard, stream, stream_head};
-
-/// Streams at a time; RFC 9113 section 6.5.2 advises no fewer.
-pub(crate) const STREAMS: u32 = 100;
+use crate::{overheard, stream};
 
 /// Applications at a time that run for one connection. A stream that is broken off makes room for another at once, what
 /// runs for it may go on.
@@ -50,31 +48,9 @@ const RUNNING: AdmissionLimits = AdmissionLimits {
     patience: Some(Duration::from_secs(1)),
 };
 
-/// What a client may send of a body that nobody reads: a stream's whole window.
-const STREAM_WINDOW: u32 = 64 * 1024;
-
-/// Room for all streams, so that those that are not read hold up no other.
-const CONNECTION_WINDOW: u32 = STREAMS * STREAM_WINDOW;
-
-/// What `h2` keeps of an answer that the socket does not take.
-const SEND_BUFFER: usize = 64 * 1024;
-
-/// What `h2` counts for a header beside its name and value.
-const HEADER_OVERHEAD: usize = 32;
-
-/// `:method`, `:scheme`, `:authority` and `:path`.
-const PSEUDO_HEADERS: usize = 4;
-
-/// A host and a method fit beside the target.
-const SPARE: usize = 1024;
-
-/// Streams that are broken off before they are looked at: as many as there may be.
-const UNSEEN_RESETS: usize = STREAMS as usize;
-
 /// Time for a client to take a GOAWAY, or to answer one.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-type Connection = server::Connection<Wire, Bytes>;
 type Accepted = Option<Result<(Request<RecvStream>, SendResponse<Bytes>), h2::Error>>;
 
 /// What ended the wait for all that may come.
@@ -120,6 +96,14 @@ enum Ending {
     Abrupt(Instant),
 }
 
+/// How the socket is closed when all is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Close {
+    AtOnce,
+    /// When the client has taken the last word.
+    BehindLastWord,
+}
+
 /// Serves a client that speaks HTTP/2; `ahead` is what it was already heard to say.
 pub(crate) async fn run(line: Arc<Line>, worker: Arc<Worker>, ahead: Bytes) {
     let traffic = Traffic::new();
@@ -134,7 +118,7 @@ pub(crate) async fn run(line: Arc<Line>, worker: Arc<Worker>, ahead: Bytes) {
         Http2::Spoken(pings) => pings,
         Http2::Off => Pings { interval: None, timeout: None },
     };
-    let session = Session {
+    let mut session = Session {
         line,
         worker,
         traffic,
@@ -143,48 +127,11 @@ pub(crate) async fn run(line: Arc<Line>, worker: Arc<Worker>, ahead: Bytes) {
         pulse: Pulse::new(pings, connection.ping_pong()),
         ending: Ending::No,
     };
-    session.serve(connection, watch, timer).await;
-}
-
-/// Waits for the rest of the preface.
-async fn shake_hands(
-    wire: Wire,
-    config: &Config,
-    watch: &mut Watch,
-    mut timer: Pin<&mut Sleep>,
-) -> Option<Connection> {
-    let deadline = config.bounds.head_time.map(|time| Instant::now() + time);
-    tokio::select! {
-        biased;
-        connection = protocol(config).handshake(wire) => connection.ok(),
-        _ = watch.reached(Stage::Draining) => None,
-        () = poll_fn(|cx| poll_deadline(timer.as_mut(), deadline, cx)) => None,
+    let close = session.serve(&mut connection, &mut watch, timer).await;
+    drop(connection);
+    if close == Close::BehindLastWord {
+        session.linger(&mut watch).await;
     }
-}
-
-/// `h2`'s side of a connection, as every connection wants it.
-fn protocol(config: &Config) -> server::Builder {
-    let head = &config.bounds.head;
-    // What is allowed is judged by the same measure as for HTTP/1; `h2` only bounds what there is to be judged. Cookies
-    // come in crumbs, each a header.
-    let list = head.bytes
-        + head.target
-        + SPARE
-        + HEADER_OVERHEAD * ((1 + stream_head::CRUMBS) * head.fields + PSEUDO_HEADERS);
-    let mut builder = server::Builder::new();
-    builder
-        .max_concurrent_streams(STREAMS)
-        .initial_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
-        .max_send_buffer_size(SEND_BUFFER)
-        .max_header_list_size(u32::try_from(list).unwrap_or(u32::MAX))
-        .max_pending_accept_reset_streams(UNSEEN_RESETS)
-        // For a connection's whole life; `broken_off` bounds them by time.
-        .max_local_error_reset_streams(None);
-    if config.websockets.is_some() {
-        builder.enable_connect_protocol();
-    }
-    builder
 }
 
 /// The next request; says why `h2` has refused others, if anybody wants to know.
@@ -211,17 +158,23 @@ struct Session {
 }
 
 impl Session {
-    async fn serve(mut self, mut connection: Connection, mut watch: Watch, mut timer: Pin<&mut Sleep>) {
+    /// Until the connection is to be closed. Borrows what is large: an argument that is moved has its room twice.
+    async fn serve(
+        &mut self,
+        connection: &mut Connection,
+        watch: &mut Watch,
+        mut timer: Pin<&mut Sleep>,
+    ) -> Close {
         let mut next_stage = Stage::Draining;
         let line = Arc::clone(&self.line);
         loop {
             let event = tokio::select! {
                 biased;
-                accepted = poll_fn(|cx| poll_accept(&mut connection, &line, cx)) => match accepted {
+                accepted = poll_fn(|cx| poll_accept(connection, &line, cx)) => match accepted {
                     Some(Ok((request, respond))) => {
                         self.spawn(request, respond);
                         if self.line.lifetime().count() {
-                            self.leave(Leave::Outlived, &mut connection);
+                            self.leave(Leave::Outlived, connection);
                         }
                         continue;
                     }
@@ -232,30 +185,30 @@ impl Session {
                 event = poll_fn(|cx| self.poll_event(timer.as_mut(), cx)) => event,
             };
             match event {
-                Event::Stage(Stage::Aborting) | Event::Over => return,
+                Event::Stage(Stage::Aborting) | Event::Over => return Close::AtOnce,
                 Event::Stage(_) => {
                     next_stage = Stage::Aborting;
-                    self.leave_gracefully(&mut connection);
+                    self.leave_gracefully(connection);
                 }
-                Event::Leave(leave) => self.leave(leave, &mut connection),
+                Event::Leave(leave) => self.leave(leave, connection),
                 Event::Stalled => {
                     self.line.cut_off(Hardship::SlowReader);
-                    return self.line.socket.close_will_reset();
+                    self.line.socket.close_will_reset();
+                    return Close::AtOnce;
                 }
                 Event::Silent => {
                     self.worker.config.tally.met(Hardship::NoPong);
                     self.complain("the client has not answered a ping");
-                    return self.line.socket.close_will_reset();
+                    self.line.socket.close_will_reset();
+                    return Close::AtOnce;
                 }
                 Event::Failed(error) => {
                     self.tell(&error);
-                    break;
+                    return Close::BehindLastWord;
                 }
-                Event::Ended => break,
+                Event::Ended => return Close::BehindLastWord,
             }
         }
-        drop(connection);
-        self.linger(&mut watch).await;
     }
 
     fn spawn(&self, request: Request<RecvStream>, respond: SendResponse<Bytes>) {
@@ -390,7 +343,7 @@ impl Session {
 
     /// The last word reaches a client before a reset does. What may be on its way is a window's; who sends more floods
     /// us, and is read no further.
-    async fn linger(self, watch: &mut Watch) {
+    async fn linger(&self, watch: &mut Watch) {
         tokio::select! {
             biased;
             _ = watch.reached(Stage::Draining) => {}

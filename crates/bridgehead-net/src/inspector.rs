@@ -17,7 +17,7 @@ use crate::guard::{self, Breach, Guard};
 use crate::refusal::Refusal;
 
 /// What HTTP/2 begins with, as far as HTTP/1 takes it for a line.
-const PREFACE_LINE: &[u8] = b"PRI * HTTP/2.0\r\n";
+pub(crate) const PREFACE_LINE: &[u8; 16] = b"PRI * HTTP/2.0\r\n";
 
 /// What a connection may begin with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

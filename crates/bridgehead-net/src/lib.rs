@@ -56,6 +56,7 @@ mod health_path;
 mod heart;
 mod http1;
 mod http2;
+mod http2_handshake;
 mod http_date;
 mod inspected;
 mod inspector;

@@ -7,6 +7,7 @@
 //! Invariant: reading, writing and watching happen in the connection's one task, so the single waker that Tokio keeps
 //! per direction is always that task's.
 
+use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -137,6 +138,21 @@ impl Socket {
                 Err(_) => return Poll::Ready(Sight::Broken),
             }
         }
+    }
+
+    /// Waits until there is something to read, or an end; whether it begins with all of `opening`, as far as that can be
+    /// seen without reading it.
+    pub(crate) async fn begins_with<const LENGTH: usize>(&self, opening: &[u8; LENGTH]) -> bool {
+        poll_fn(|cx| {
+            if let Layer::Tls(session) = &self.layer {
+                return locked(session).poll_sight(&mut Wire { socket: self, cx }).map(|_| false);
+            }
+            let mut space = [0; LENGTH];
+            let mut seen = ReadBuf::new(&mut space);
+            // Whoever reads next meets an error as well.
+            self.stream.poll_look(cx, &mut seen).map(|_| seen.filled() == opening)
+        })
+        .await
     }
 
     /// Makes the coming close a reset: the client must not take what it got for the whole.
