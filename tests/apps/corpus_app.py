@@ -20,6 +20,8 @@ async def corpus(scope: Scope, receive: Receive, send: Send) -> None:
     global begun
     if scope["type"] == "lifespan":
         await routes(scope, receive, send)
+    elif scope["type"] == "websocket":
+        await tell_lengths(receive, send)
     elif scope["path"] == "/canary":
         await answer_canary(scope, receive, send)
     elif scope["path"] == "/begun":
@@ -32,6 +34,14 @@ async def corpus(scope: Scope, receive: Receive, send: Send) -> None:
             await routes(scope, receive, send)
         else:
             await echo(receive, send)
+
+
+async def tell_lengths(receive: Receive, send: Send) -> None:
+    """Of each message, in one that is long enough to be compressed."""
+    await receive()
+    await send({"type": "websocket.accept"})
+    while (message := await receive())["type"] == "websocket.receive":
+        await send({"type": "websocket.send", "text": str(len(message["text"])).rjust(100)})
 
 
 async def echo(receive: Receive, send: Send) -> None:

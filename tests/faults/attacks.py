@@ -33,6 +33,8 @@ class Spent:
     requests: int = 0
     sent: int = 0
     writes: int = 0
+    # Bytes that the server has made of compressed ones.
+    inflated: int = 0
 
 
 @contextlib.contextmanager

@@ -25,6 +25,7 @@ sys.path[:0] = [str(TESTS), str(TESTS / "differential")]
 
 import http2_attacks  # noqa: E402
 import test_obfuscations  # noqa: E402
+import websocket_attacks  # noqa: E402
 from attacks import ATTACKS as PLAIN  # noqa: E402
 from attacks import Spent  # noqa: E402
 from corpus import PATHS, Corpus, all_cuts, serving, whole  # noqa: E402
@@ -37,7 +38,7 @@ from test_differential import compare  # noqa: E402
 
 from bridgehead.testing import Canary, Folder, Outcome  # noqa: E402
 
-ATTACKS = {**PLAIN, **http2_attacks.ATTACKS}
+ATTACKS = {**PLAIN, **http2_attacks.ATTACKS, **websocket_attacks.ATTACKS}
 # Times that an attack can wait for.
 SHORT = ["--timeout-first-byte", "2s", "--timeout-header", "2s", "--timeout-write", "2s"]
 OPTIONS = {"ends_of_idle_connections": ["--timeout-keep-alive", "50ms"]}
@@ -63,6 +64,8 @@ SCALE = {
     "packed_heads": 20,
     "pinned_streams": 4,
     "windows_of_a_byte": 4,
+    "inflated_messages": 1500,
+    "compressed_connections": 500,
 }
 # What limits grant to a connection (docs/limits.md), which is no growth beyond them: 64 KiB of each answer.
 GRANTED = {
@@ -70,7 +73,11 @@ GRANTED = {
     "clients_that_never_read_odd_pieces": 64 * 1024,
     "clients_that_never_read_small_pieces": 64 * 1024,
     "pinned_streams": 100 * 64 * 1024,
+    # Windows and tables, which are lent from what all WebSockets have together.
+    "compressed_connections": (48 + 176) * 1024,
 }
+# What inflating is granted: a message is as long as it is, however little of it was sent.
+GRANTED_SECONDS_A_BYTE = 0.25 / 1024**3
 # The packets that open and close a connection, and the headers of each that carries something.
 HANDSHAKE, PACKET = 3 * 60, 40
 WORST = 100.0
@@ -100,7 +107,8 @@ class Cost:
 
     @property
     def processor_factor(self) -> float:
-        return self.server_seconds / max(self.client_seconds, LEAST_SECONDS)
+        granted = self.spent.inflated * GRANTED_SECONDS_A_BYTE
+        return max(0.0, self.server_seconds - granted) / max(self.client_seconds, LEAST_SECONDS)
 
     @property
     def is_measured(self) -> bool:
