@@ -139,26 +139,50 @@ def test_a_soak_looks_at_the_server_after_each_slice() -> None:
     assert all(counts.values()), done.stdout
 
 
-def test_a_soak_finds_what_grows() -> None:
-    program = (
-        "from soak import Sample, judge\n"
-        "from dataclasses import replace\n"
-        "flat = Sample(at=0, memory=30, descriptors=20, tasks=5, p99=0.01, requests=1, errors=0)\n"
-        "def said(**more):\n"
-        "    def at(n):\n"
-        "        return {name: getattr(flat, name) + n * by for name, by in more.items()}\n"
-        "    grown = [replace(flat, at=60 * n, **at(n)) for n in range(20)]\n"
-        "    return [line.split(':')[0] for line in judge(grown)]\n"
-        "print(said(), said(memory=1), said(descriptors=1), said(tasks=1), said(p99=0.01), said(errors=1))\n"
-        "print(said(memory=0.02), said(memory=0.1))\n"
-        "print(judge([flat]))\n"
-    )
-    done = run("-c", program)
-    assert done.stdout.splitlines() == [
-        "[] ['memory grew'] ['descriptors grew'] ['tasks grew'] ['p99 grew'] ['190 errors']",
-        "[] ['memory grew']",
-        "['too short: no third of it has a look']",
-    ], done.stderr
+# Ten minutes of looks: what each figure is at the look of this number, beside the usual.
+SOAKS = """
+import random
+from dataclasses import replace
+from soak import Sample, judge
+usual = Sample(at=0, memory=30, descriptors=20, tasks=5, p99=0.005, requests=1, errors=0)
+chance = random.Random("soak")
+def noise(width):
+    return chance.uniform(-width, width)
+def said(looks=60, **figures):
+    changed = [{name: getattr(usual, name) + by(n) for name, by in figures.items()} for n in range(looks)]
+    verdict = judge([replace(usual, at=10 * n, **each) for n, each in enumerate(changed)])
+    return [[line.split(":")[0] for line in lines] for lines in (verdict.broken, verdict.untold)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("figures", "broken", "untold"),
+    [
+        ("", [], []),
+        ("memory=lambda n: 8 * n / 360", ["memory grew"], []),
+        ("memory=lambda n: 0.9 * n / 360", [], []),
+        ("memory=lambda n: 60 * n / 360 + noise(1)", ["memory grew"], []),
+        # An allocator takes in pieces, and a saw has teeth: ten minutes do not tell a MiB an hour from none.
+        ("memory=lambda n: n // 30", [], ["memory grew"]),
+        ("memory=lambda n: noise(1)", [], ["memory grew"]),
+        ("looks=3000, memory=lambda n: noise(1)", [], []),
+        ("descriptors=lambda n: n // 20", ["descriptors grew"], []),
+        ("tasks=lambda n: n // 30, descriptors=lambda n: n // 20", ["descriptors grew"], ["tasks grew"]),
+        ("tasks=lambda n: n // 20", ["tasks grew"], []),
+        ("descriptors=lambda n: 3 * (n > 35)", ["descriptors grew"], []),
+        ("descriptors=lambda n: n == 40, tasks=lambda n: n == 50", [], []),
+        ("p99=lambda n: 0.02 * n / 60", ["p99 grew"], []),
+        ("p99=lambda n: 0.025 * (n == 44) + 0.002 * n / 60 + noise(0.0005)", [], []),
+        ("errors=lambda n: n == 3", ["1 errors"], []),
+        ("looks=1", ["too short"], []),
+        ("looks=5", [], ["memory grew", "descriptors grew", "tasks grew", "p99 grew"]),
+    ],
+)
+def test_a_soak_says_what_surely_grew_and_what_it_cannot_tell(
+    figures: str, broken: list[str], untold: list[str]
+) -> None:
+    done = run("-c", SOAKS + f"print([{broken}, {untold}] == (told := said({figures})), told)")
+    assert done.stdout.startswith("True"), done.stdout + done.stderr
 
 
 def test_the_yardstick_refuses_wrong_answers_and_finds_the_best_peer() -> None:
