@@ -94,7 +94,7 @@ miri: ## ASGI's rules and the guard of heads under Miri, on a nightly toolchain 
 		--manifest-path crates/bridgehead-net/tests/miri/Cargo.toml
 
 .PHONY: loom
-loom: ## the inbox, bell, standby, admission, wakes, loans, records and series in every order that their threads may take
+loom: ## the inbox, bell, standby, admission, wakes, loans, records, series and gates in every order that their threads may take
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --release --manifest-path crates/bridgehead-python/tests/loom/Cargo.toml
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --release --manifest-path crates/bridgehead-net/tests/loom/Cargo.toml
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --release --manifest-path crates/bridgehead-metrics/tests/loom/Cargo.toml

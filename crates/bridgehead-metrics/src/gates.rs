@@ -8,18 +8,30 @@
 //! Invariant: a place belongs to the name that came first, for as long as its sheet is somebody's.
 
 use std::collections::BTreeMap;
+#[cfg(not(loom))]
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicU64, Ordering};
 
 use crate::histogram::{self, Distribution};
 use crate::record::{cut, packed, unpacked};
 
 /// Names that are told apart. A gate stands before something scarce, of which an application has a few.
+#[cfg(not(loom))]
 const NAMED: usize = 16;
+// So few that one finds no room.
+#[cfg(loom)]
+const NAMED: usize = 1;
 /// The name of all others, which have the first place.
 const OTHERS: &str = "_OTHER";
 /// Bytes of a name; what is longer is cut.
+#[cfg(not(loom))]
 const LONGEST: usize = 64;
+// Two words, which may be seen apart.
+#[cfg(loom)]
+const LONGEST: usize = 16;
 
 /// A place: the length of its name, which is zero while it is nobody's, the name, the numbers, the histogram of the waits.
 const NAME: usize = 1;
@@ -193,7 +205,7 @@ pub(crate) fn read(words: &[AtomicU64]) -> BTreeMap<String, GateFigures> {
     places.filter_map(|place| Some((place.name()?, place.read()))).collect()
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

@@ -1,7 +1,8 @@
-//! Proves records and series in every order that their threads may take: who reads a record has all of it, or none, and each
-//! request is counted once, in a place that is its series' alone.
+//! Proves records, series and gates in every order that their threads may take: who reads a record has all of it, or none, each
+//! request is counted once, in a place that is its series' alone, and who sees a gate sees all of its name.
 //!
-//! `record.rs`, `series.rs` and `histogram.rs` themselves are compiled here, with loom's atomics, shorter records and fewer places.
+//! `record.rs`, `series.rs`, `gates.rs` and `histogram.rs` themselves are compiled here, with loom's atomics, shorter records and
+//! names, and fewer places.
 //! There, threads; in a server, processes that share the memory.
 
 #![cfg(all(loom, test))]
@@ -10,6 +11,9 @@
 mod cells {
     pub(crate) const REASONS: usize = 1;
 }
+#[path = "../../../src/gates.rs"]
+#[allow(dead_code, reason = "what is counted of one is nobody's order")]
+mod gates;
 #[path = "../../../src/histogram.rs"]
 #[allow(dead_code, reason = "quantiles are for who reads")]
 mod histogram;
@@ -131,5 +135,36 @@ mod requests {
     #[test]
     fn two_series_that_want_the_same_place_have_one_each() {
         check([&[200, 404], &[404]], &[(200, 1), (404, 2)]);
+    }
+}
+
+mod names {
+    use std::sync::Arc;
+
+    use loom::sync::atomic::AtomicU64;
+    use loom::thread;
+
+    use crate::gates::{self, WORDS};
+
+    // Longer than a word; the second finds no room.
+    const GATES: [&str; 2] = ["to the database", "to the mailer"];
+    const SHOWN: [&str; 2] = ["_OTHER", GATES[0]];
+
+    #[test]
+    fn who_reads_while_gates_are_named_has_whole_names_or_none() {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(3);
+        builder.check(|| {
+            let words: Arc<Vec<AtomicU64>> = Arc::new((0..WORDS).map(|_| AtomicU64::new(0)).collect());
+            let named = Arc::clone(&words);
+            let claims = thread::spawn(move || GATES.map(|name| gates::find(&named, name)));
+            let seen = Arc::clone(&words);
+            // A thread as well: loom takes what the model's own does before others have begun for done.
+            let early = thread::spawn(move || gates::read(&seen)).join().expect("it ends");
+            assert!(early.keys().all(|name| SHOWN.contains(&name.as_str())), "{early:?}");
+            let [first, second] = claims.join().expect("it ends");
+            assert_ne!(first, second);
+            assert_eq!(gates::read(&words).into_keys().collect::<Vec<_>>(), SHOWN);
+        });
     }
 }
