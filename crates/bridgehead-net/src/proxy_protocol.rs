@@ -235,6 +235,9 @@ mod tests {
             (binary(0x21, 0x31, &[&unix[..], &[4, 0, 1, 0]].concat()), Said::Unix),
             (binary(0x20, 0x00, &[]), Said::Nothing),
             (binary(0x20, 0x11, &[1, 2, 3]), Said::Nothing),
+            // A value of 255 bytes, of which none is there.
+            (binary(0x20, 0x00, &[4, 0, 255]), Said::Nothing),
+            (binary(0x21, 0x00, &[4, 0, 255]), Said::Nothing),
             (binary(0x21, 0x00, &[9; LARGEST]), Said::Nothing),
             (binary(0x21, 0x12, FOUR), Said::Nothing),
         ]
