@@ -1,7 +1,7 @@
 //! What fuzzers drive, each with what has to hold for any bytes (`fuzz/`). Not there in any other build but that of the
 //! tests, which run the seeds that are kept.
 //!
-//! Here is what reads by itself; whole connections are `fuzzed_connection`'s.
+//! Here is what reads by itself; whole connections are `fuzzed_connection`'s, messages of applications `fuzzed_messages`'.
 //!
 //! Invariant: nothing in here is read by anybody but a fuzzer and those tests, and each fuzzer has one line in [`TARGETS`].
 
@@ -19,6 +19,7 @@ use crate::escape;
 use crate::forwarded::{Forwarding, Taken};
 use crate::frame::{Decoder, Event, Failure};
 pub use crate::fuzzed_connection::{http1, http2, websocket};
+pub use crate::fuzzed_messages::messages;
 use crate::guard::{Breach, Guard};
 use crate::memory::{self, Memory};
 use crate::peer::{Address, Peer, Scheme};
@@ -36,6 +37,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("http1", http1),
     ("http2", http2),
     ("log_text", log_text),
+    ("messages", messages),
     ("pem", pem),
     ("proxy_header", proxy_header),
     ("static_path", bridgehead_static::fuzzed),

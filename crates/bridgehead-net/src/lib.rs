@@ -44,6 +44,8 @@ mod frame_writer;
 #[cfg(any(fuzzing, test))]
 mod fuzzed_connection;
 #[cfg(any(fuzzing, test))]
+mod fuzzed_messages;
+#[cfg(any(fuzzing, test))]
 mod fuzzed_site;
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
