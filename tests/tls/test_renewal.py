@@ -51,6 +51,7 @@ def test_a_hangup_has_the_files_read_again_and_cuts_nobody_off(loop: str, tmp_pa
         server.signal(SIGHUP)
         server.wait_line("Another process serves from here on.", timeout=STARTUP_SECONDS)
         assert shown(server) == der("other.pem")
+        server.wait_line("each answer closes its connection", timeout=STARTUP_SECONDS)
         assert bell.ask("/ring/go").header("connection") == "close"
         assert early.read_chunk() == b"second"
         place.certificate.write_text("broken")
