@@ -16,6 +16,7 @@ mod outgoing;
 mod policy;
 mod problem;
 mod self_signed;
+mod subject;
 
 pub use clients::{Clients, Demand};
 pub use credentials::{Credentials, Served, Set, Settings};
