@@ -6,6 +6,7 @@ Rows 73 to 77 and 79 of the faults that a server meets.
 from __future__ import annotations
 
 import contextlib
+import select
 import shutil
 import ssl
 import subprocess
@@ -231,6 +232,21 @@ def test_a_client_without_the_certificate_that_is_demanded_is_not_let_in() -> No
         with pytest.raises((ssl.SSLError, ConnectionError)):
             Secured(server.port, old)
         server.wait_line("no handshake came of it")
+
+
+def test_a_client_that_is_sending_already_reads_why_it_is_not_let_in() -> None:
+    asks = ("--ssl-cert-reqs", "2", "--ssl-ca-certs", file("authority.pem"))
+    with Server("tls_app:app", *OURS, *asks) as server:
+        for _ in range(10):
+            context = trusting(minimum_version=ssl.TLSVersion.TLSv1_3)
+            context.set_alpn_protocols(["h2"])
+            # By TLS 1.3 it takes its handshake for good.
+            with Secured(server.port, context) as client:
+                client.socket.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+                assert select.select([client.socket], [], [], 30)[0]
+                client.socket.sendall(b"\x00\x00\x00\x04\x00\x00\x00\x00\x00")
+                with pytest.raises(ssl.SSLError, match="certificate required"):
+                    client.socket.recv(1)
 
 
 def test_ciphers_are_those_that_are_asked_for() -> None:

@@ -22,6 +22,7 @@ use crate::client;
 use crate::config::Refusals;
 use crate::connection::FRESH_GRACE;
 use crate::executor::Executor;
+use crate::farewell;
 use crate::peer::{Peer, Scheme};
 use crate::places::{Place, Places};
 use crate::record_ends::RecordEnds;
@@ -72,8 +73,15 @@ pub(crate) async fn run(mut socket: Socket, peer: Peer, door: Doorway, worker: A
     };
     let (session, facts) = match greeted {
         Ok(greeted) => greeted,
-        // The client has been told by an alert, if it could be.
-        Err(error) => return tell(&error, &peer, &worker),
+        Err(error) => {
+            tell(&error, &peer, &worker);
+            // The client has been told by an alert, if it could be. One of TLS 1.3 may take its handshake for good, and be
+            // sending: a close would take the alert from it.
+            if error.kind() == io::ErrorKind::InvalidData {
+                farewell::linger_unless_cut(&socket, &worker.executor, &mut worker.watch.clone()).await;
+            }
+            return;
+        }
     };
     let peer = Peer { scheme: Scheme::Https, tls: Some(Arc::new(facts)), ..peer };
     socket.secure(session);
