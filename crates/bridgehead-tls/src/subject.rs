@@ -1,15 +1,14 @@
 //! Whose a certificate is, as RFC 4514 writes names.
 //!
-//! Not whether it is good: rustls has judged that. The name is read byte by byte, for x509-cert takes no certificate that has
-//! a kind of text which hardly anybody uses any more, though OpenSSL and whoever else signs them do.
+//! Not whether it is good: rustls has judged that. Why no library reads it is in decision 0010.
 //!
 //! Invariant: what cannot be written as text is written in hex, and no part of a name is left out.
 
 use std::fmt::Write;
 
+use pkcs8::ObjectIdentifier;
 use rustls::pki_types::CertificateDer;
 use webpki::EndEntityCert;
-use x509_cert::der::oid::ObjectIdentifier;
 
 /// The names that RFC 4514 has for what a part of a name is of; any other is written by its number, and its value in hex.
 const KINDS: [(&str, &str); 9] = [
