@@ -84,9 +84,8 @@ class StandIn:
         except OSError:  # it has gone again, or there is no descriptor for it
             return
         client.setblocking(False)
-        name = (
-            f"{address[0]}:{address[1]}" if isinstance(address, tuple) else ""
-        )  # as in the server's own lines
+        # As in the server's own lines, where a client of a Unix socket has none.
+        name = f"{address[0]}:{address[1]}" if isinstance(address, tuple) else ""
         visitor = _Visitor(socket=client, name=name, deadline=time.monotonic() + _SECONDS)
         if len(self._visitors) >= _AT_ONCE:
             self._close(self._visitors[0])
