@@ -169,6 +169,11 @@ check-types: build
 
 check-rust: environment
 	cargo clippy --workspace --all-targets --locked -- -D warnings
+	@# What `make loom` and `make miri` take of these crates, file by file.
+	for crate in python net metrics; do \
+		RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo check --quiet --tests --manifest-path crates/bridgehead-$$crate/tests/loom/Cargo.toml; \
+	done
+	CARGO_TARGET_DIR=target/miri cargo check --quiet --tests --manifest-path crates/bridgehead-net/tests/miri/Cargo.toml
 	RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --no-deps --locked --quiet
 
 check-dependencies: environment

@@ -6,15 +6,17 @@
 //! deadlock, and loom says so.
 
 #![cfg(all(loom, test))]
+#![allow(dead_code, reason = "these files have more callers elsewhere")]
 
 #[path = "../../../src/admission.rs"]
 mod admission;
+#[path = "../../../src/climb.rs"]
+mod climb;
 #[path = "../../../src/gradient.rs"]
 mod gradient;
 #[path = "../../../src/look.rs"]
 mod look;
 #[path = "../../../src/memory.rs"]
-#[allow(dead_code, reason = "how much there is for a worker is the worker's")]
 mod memory;
 #[path = "../../../src/summons.rs"]
 mod summons;
