@@ -21,13 +21,11 @@ from bridgehead import awaiters, log, theirs, whereabouts
 from bridgehead.errors import OUR_FOLDER
 
 _MOST = 100  # places: more are one mistake made everywhere
-_LIBRARIES = (os.path.dirname(os.__file__), *site.getsitepackages())
+LIBRARIES = (os.path.dirname(os.__file__), *site.getsitepackages(), OUR_FOLDER)
 _OUR_LOOPS = os.path.join(OUR_FOLDER, "loops.py")
-_RUN_LOOPS = (_OUR_LOOPS, os.path.join("asyncio", "base_events.py"))
+RUN_LOOPS = (_OUR_LOOPS, os.path.join("asyncio", "base_events.py"))
 _POLL = (os.path.join(OUR_FOLDER, "selector.py"), os.path.join(os.path.dirname(os.__file__), "selectors.py"))
 _AFTERWARDS = (__file__, awaiters.__file__, whereabouts.__file__, os.path.join(OUR_FOLDER, "route.py"))
-# Of these, by `Cause::in_words`, what was looked at may be a line later than what held the loop.
-_SEEN_LATER = ("a C call that holds the GIL", "unknown")
 # A loop that is not written in Python does not show what it calls.
 _NAMELESS = "a callback that is no Python code"
 _UNKNOWN = "something that was over before it could be looked at"
@@ -69,14 +67,13 @@ class SlowSteps:
     ) -> tuple[str, str]:
         """A step has held the loop for so long, by this, here, and may go on. Gives place and request.
 
-        `later`: it had gone on when its place was seen.
+        `later`: it may have gone on when its place was seen.
         """
         place, request = seen or ("", "")
         place = place or _UNKNOWN
         step = SlowStep(place=place, request=request, cause=cause, count=1, longest=held)
         if self._keep(step) and _is_told(count := self._seen[place].count):
             seen_last, names = self._named
-            later = later or cause in _SEEN_LATER
             self._log(step, count, names if seen == seen_last else None, later=later)
         return place, request
 
@@ -134,7 +131,7 @@ class SlowSteps:
         if frame is not None and (callback := whereabouts.callback_in(frame)):
             return self._seen_for(callback, request)
         # One that polls, or says whose the step was, is through with it.
-        if frame is None or frame.f_code.co_filename.endswith((*_RUN_LOOPS, *_POLL, *_AFTERWARDS)):
+        if frame is None or frame.f_code.co_filename.endswith((*RUN_LOOPS, *_POLL, *_AFTERWARDS)):
             seen = self.whose(task)
             is_called = frame is not None and frame.f_code.co_filename == _OUR_LOOPS and task is None
             return self._seen_for(_NAMELESS, request) if is_called and seen == ("", "") else seen
@@ -164,9 +161,9 @@ def of_the_application(frame: FrameType | None, handlers: str = "") -> FrameType
     """The innermost that is neither a library's nor ours, or is in this file; not who runs the loop."""
     while frame is not None:
         file = frame.f_code.co_filename
-        if file.endswith(_RUN_LOOPS):
+        if file.endswith(RUN_LOOPS):
             return None
-        foreign = file.startswith((*_LIBRARIES, OUR_FOLDER, "<frozen "))
+        foreign = file.startswith((*LIBRARIES, "<frozen "))
         if not foreign or file == handlers or theirs.has(file):
             return frame
         frame = frame.f_back

@@ -39,7 +39,8 @@ def sleep_in_python(seconds: float) -> None:
 
 def sleep_with_the_lock(seconds: float) -> None:
     """A call of C's that keeps Python's lock."""
-    ctypes.PyDLL(None).usleep(int(seconds * 1e6))
+    if ctypes.PyDLL(None).usleep(int(seconds * 1e6)) != 0:
+        raise RuntimeError("somebody has cut a sleep short")
 
 
 def compute_in_python(seconds: float) -> None:
@@ -165,7 +166,7 @@ async def read_and_hold(scope: Scope, receive: Receive, send: Send) -> None:
     print("reads", file=sys.stderr, flush=True)
     while (await receive())["more_body"]:
         pass
-    time.sleep(float(option(scope, "seconds")))
+    HOLDS[option(scope, "how", "python")](float(option(scope, "seconds")))
     await answer(send, b"held")
 
 

@@ -4,8 +4,8 @@
 //!
 //! Invariant: whoever sends an errand never waits for the GIL, nor for this thread.
 
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use std::{io, iter};
@@ -14,8 +14,8 @@ use bridgehead_metrics::{BlockingPlace, Cause, Gauge, Sheet, Timing};
 use pyo3::prelude::*;
 
 use crate::ffi::{self, ThreadClock};
-use crate::health::{Pace, Said};
 use crate::lookout::Step;
+use crate::pace::{Pace, Said};
 use crate::sheets::milliseconds;
 use crate::suspicion::{self, Asking, Doing, Evidence, GilWait, Suspect};
 
@@ -37,6 +37,24 @@ pub(crate) enum Errand {
     Unseen(Vec<Duration>),
 }
 
+/// Where a step was seen to keep the GIL, and for which request, in its own words; empty if that is unknown.
+#[derive(Clone, Debug)]
+pub(crate) struct Sighted {
+    pub(crate) place: String,
+    pub(crate) request: String,
+}
+
+/// What is known of that, between the thread that looks without the GIL, and this one.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Sight {
+    #[default]
+    Awaited,
+    /// And it was counted.
+    Seen(Sighted),
+    /// The GIL was had before.
+    Closed,
+}
+
 /// A step that was noticed.
 #[derive(Debug)]
 pub(crate) struct SlowStep {
@@ -51,6 +69,9 @@ pub(crate) struct SlowStep {
     pub(crate) said: Said,
     /// What was seen of it, unless it was over by then.
     pub(crate) evidence: Option<Evidence>,
+    // Put here by the thread that looks, while it keeps the GIL; taken and closed by this one. A lock, since what is seen is
+    // counted under it.
+    pub(crate) sight: Arc<Mutex<Sight>>,
 }
 
 /// Whom it calls.
@@ -132,8 +153,8 @@ fn run(
                         tell(py, sheet, inquiry, slow).map(|place| pace.just_over.told(step.step, place))
                     }
                     Errand::Unseen(steps) => steps.into_iter().try_for_each(|time| {
-                        let (cause, moment) = (Cause::Unknown, Moment::OfTheCause);
-                        let slow = Slow { number: None, time, cause, moment, seen: None };
+                        let (cause, moment) = (Cause::Unknown, Moment::Later);
+                        let slow = Slow { number: None, time, cause, moment, seen: None, is_counted: false };
                         tell(py, sheet, inquiry, slow).map(drop)
                     }),
                     Errand::Over(time) => {
@@ -171,9 +192,11 @@ enum Moment {
 }
 
 impl Moment {
-    /// Of a thread that does this now: who waits for the GIL may have it before it can be seen where that was.
+    /// Of a thread that does this now: who waits for the GIL may have it before it can be seen where that was, and who has
+    /// kept it may be a line further.
     fn of(cause: Cause, held: Doing) -> Self {
         match cause {
+            Cause::CallWithGil | Cause::Unknown => Self::Later,
             Cause::OtherThread if held.has_gone_on() => Self::Later,
             _ => Self::OfTheCause,
         }
@@ -214,8 +237,24 @@ impl SlowStep {
     ) -> Slow {
         let ahead = ahead.filter(|ahead| ahead.step == self.step);
         let caught = ahead.filter(|ahead| ahead.caught(self));
-        let of = |cause, moment, time, seen| Slow { number: Some(self.number), time, cause, moment, seen };
-        let Some(evidence) = self.evidence.as_ref().filter(|_| !self.step.is_over(pace)) else {
+        let of = |cause, moment, time, seen| Slow {
+            number: Some(self.number),
+            time,
+            cause,
+            moment,
+            seen,
+            is_counted: false,
+        };
+        let is_over = self.step.is_over(pace);
+        if let Some(Sighted { place, request }) = self.take_sight() {
+            let time = if is_over { self.held } else { self.since.elapsed() };
+            let said = self.said.get().map(|whose| whose.request.clone());
+            let looked_at = || looked.seen.clone().filter(|_| !is_over).map(|(_, request)| request);
+            let in_words = said.or_else(looked_at).filter(|words| !words.is_empty());
+            let seen = Some((place, in_words.unwrap_or(request)));
+            return Slow { is_counted: true, ..of(Cause::CallWithGil, Moment::OfTheCause, time, seen) };
+        }
+        let Some(evidence) = self.evidence.as_ref().filter(|_| !is_over) else {
             pace.found(Cause::Unknown);
             let was = |evidence: &Evidence| evidence.of_what_is_over(&looked.wait);
             let cause = self.evidence.as_ref().map_or(Cause::Unknown, was);
@@ -223,9 +262,9 @@ impl SlowStep {
             // What has gone by since it was noticed is not all its.
             return match caught {
                 Some(ahead) => {
-                    of(Cause::CallWithGil, Moment::OfTheCause, self.held, ahead.seen.clone().or_else(said))
+                    of(Cause::CallWithGil, Moment::Later, self.held, ahead.seen.clone().or_else(said))
                 }
-                None => of(cause, Moment::OfTheCause, self.held, said()),
+                None => of(cause, Moment::of(cause, Doing::Unknown), self.held, said()),
             };
         };
         let of_ahead = |ahead: &Ahead| ahead.seen.clone().or_else(|| looked.seen.clone());
@@ -243,6 +282,15 @@ impl SlowStep {
         };
         pace.found(cause);
         of(cause, Moment::of(cause, held), self.since.elapsed(), seen)
+    }
+
+    /// Where it was seen while it kept the GIL, if it was: from here on nobody looks any more.
+    pub(crate) fn take_sight(&self) -> Option<Sighted> {
+        let mut sight = self.sight.lock().unwrap_or_else(PoisonError::into_inner);
+        match std::mem::replace(&mut *sight, Sight::Closed) {
+            Sight::Seen(sighted) => Some(sighted),
+            Sight::Awaited | Sight::Closed => None,
+        }
     }
 
     /// What lets go of the GIL when it is asked to: Python code, many short calls that do without, or a call that was just over.
@@ -274,15 +322,20 @@ struct Slow {
     moment: Moment,
     /// Place and request.
     seen: Option<(String, String)>,
+    /// It was, by who saw it.
+    is_counted: bool,
 }
 
 /// Has it said, and keeps it for who asks. Gives what is kept, and is not to be counted again.
 fn tell(py: Python<'_>, sheet: &Sheet, inquiry: &Inquiry, slow: Slow) -> PyResult<BlockingPlace> {
-    let Slow { number, time, cause, moment, seen } = slow;
-    sheet.blame(cause);
+    let Slow { number, time, cause, moment, seen, is_counted } = slow;
+    if !is_counted {
+        sheet.blame(cause);
+    }
     let told = (time.as_secs_f64(), cause.in_words(), seen, moment == Moment::Later);
     let (place, request): (String, String) = inquiry.slow.call1(py, told)?.extract(py)?;
-    let place = BlockingPlace { place, request, cause, count: 1, longest: time, last: milliseconds() };
+    let count = u64::from(!is_counted);
+    let place = BlockingPlace { place, request, cause, count, longest: time, last: milliseconds() };
     match number {
         Some(number) => sheet.note_place_of(number, &place),
         None => sheet.note_place(&place),

@@ -13,26 +13,26 @@ use std::time::Duration;
 
 use bridgehead_net::{Arrival, Executor, Token};
 use pyo3::prelude::*;
-use slab::Slab;
 
+use crate::books::{Books, Flush, Network};
 use crate::callables::Callables;
 use crate::figures::Figures;
 use crate::flusher::Flusher;
 use crate::function::{ReceiveFunction, SendFunction};
 use crate::fused::Patience;
-use crate::health::Pace;
 use crate::http::Http;
 use crate::http_state::State;
 use crate::inbox::{Event, Inbox};
 use crate::lent::Lender;
 use crate::logs::Names;
 use crate::nested::Nested;
+use crate::pace::Pace;
 use crate::paced::Paced;
 use crate::presence::Presence;
 use crate::runtime_handle::{RuntimeHandle, set_runtime_handle};
 use crate::scope::{Template, trailers};
 use crate::stepper::{Request, Stepper};
-use crate::told::{Known, Told};
+use crate::told::{Asked, Known, Told};
 use crate::under_gil::UnderGil;
 use crate::wait::Wait;
 use crate::whose::Longest;
@@ -72,51 +72,6 @@ pub(crate) struct Bridge {
     pub(crate) figures: Figures,
     /// Whether the network may want to cancel one that asks for no WebSocket.
     pub(crate) cancellable: bool,
-}
-
-/// What the loop's side keeps between callbacks.
-#[derive(Default)]
-pub(crate) struct Books {
-    /// `None` for a moment, while a request is being made.
-    pub(crate) requests: Slab<Option<Py<Http>>>,
-    /// How many there were, with those that are over.
-    pub(crate) begun: u64,
-    /// Requests that keep something back.
-    held: Vec<Py<Http>>,
-    flush: Flush,
-    network: Network,
-}
-
-/// Who has what is kept back leave.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Flush {
-    #[default]
-    Nobody,
-    /// A callback that is scheduled.
-    Scheduled,
-    /// The drain when it is through, or the fused runtime's next turn.
-    Itself,
-}
-
-#[derive(Default, PartialEq, Eq)]
-enum Network {
-    #[default]
-    Serving,
-    /// No connection is left.
-    Over,
-    /// And it was said.
-    Told,
-}
-
-impl Books {
-    pub(crate) fn starting(flush: Flush) -> Self {
-        Self { flush, ..Self::default() }
-    }
-
-    fn admit(&mut self) -> usize {
-        self.begun += 1;
-        self.requests.insert(None)
-    }
 }
 
 impl Bridge {
@@ -291,6 +246,9 @@ impl Bridge {
     /// Whoever waits in this request looks again.
     fn resume(&self, py: Python<'_>, token: Token) {
         let Some(http) = self.request(py, token) else { return };
+        if let (Some(pace), Some(asked)) = (&self.pace, &http.get().known.asked) {
+            pace.is_for(asked);
+        }
         let task = self.for_debug_mode(|| http.get().task(py));
         for wait in http.get().take_waits(py) {
             Wait::resolve_now(wait.bind(py));
@@ -322,13 +280,18 @@ impl Bridge {
             state = state.of_websocket(asked.half);
         }
         let told = story.clone().map(|story| Told::new(story, &scope));
-        let known = Known { trace: head.trace.clone(), told };
+        let asked = this.pace.as_ref().map(|pace| {
+            let asked = Asked { method: head.method.clone(), target: head.target.clone() };
+            pace.is_for(&asked);
+            asked
+        });
+        let known = Known { trace: head.trace.clone(), asked, told };
         let http = Py::new(py, Http::new(slf.clone().unbind(), Token(key), state, known))?;
         if let Some(place) = this.books(py).requests.get_mut(key) {
             *place = Some(http.clone_ref(py));
         }
         // Its task may have ended by then, and know no more whose it was.
-        let asked = scope.clone();
+        let its_scope = scope.clone();
         let started = (|| {
             let receive = ReceiveFunction::new(http.clone_ref(py));
             let send = SendFunction::new(http.clone_ref(py));
@@ -341,7 +304,7 @@ impl Bridge {
         })();
         match started {
             Ok(task) => {
-                this.say_whose(py, || Some(asked.into_any().unbind()));
+                this.say_whose(py, || Some(its_scope.into_any().unbind()));
                 this.was_for(py, || Some(task.clone().unbind()));
                 http.get().keep(py, task.unbind());
                 Ok(())

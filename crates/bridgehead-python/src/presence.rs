@@ -26,7 +26,7 @@ use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use loom::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::fused::Fused;
-use crate::health::Pace;
+use crate::pace::Pace;
 use crate::wake::Descriptor;
 
 /// How long the loop may be away before what it owes goes on without it.

@@ -3,127 +3,44 @@
 //! Orchestration (lifespan, deadlines, what is said) is `worker.py`'s; each method here is one step of it.
 
 use std::collections::BTreeMap;
-use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bridgehead_metrics::{Condition, Gauge, Sheet};
-use bridgehead_net::{Admission, Config, HealthPath, Http2, Meters, Reasons, Stage, Tally};
+use bridgehead_net::{Admission, Stage, Tally};
 use bridgehead_otel::Tracer;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 
-use crate::all_tasks::{Register, StandIn};
-use crate::board::since_the_start;
-use crate::bounds::{Bounds, WebSockets};
+use crate::all_tasks::StandIn;
+use crate::books::{Books, Flush};
 use crate::callables::Callables;
 use crate::census::{InAll, Inquiry, in_all};
-use crate::compression::Compression;
-use crate::default_headers::default_headers;
-use crate::drain::{Books, Bridge, Flush};
-use crate::ffi;
+use crate::drain::Bridge;
 use crate::figures::Figures;
-use crate::health::{Health, Pace, Rests};
+use crate::glimpse::Glass;
+use crate::health::{Health, Rests};
 use crate::lent::Lender;
 use crate::listening::{Doors, Shutters, listeners};
-use crate::logs::{Lines, Logs, Wiring};
+use crate::logs::Lines;
 use crate::network::{self, Reach, Started, Wanted};
-use crate::proxying::{Forwarding, Proxies};
-use crate::request_task::{self, Chosen};
-use crate::rota::Rota;
+use crate::options::{Host, Options};
+use crate::pace::Pace;
+use crate::request_task;
 use crate::runtime::Runtime;
 use crate::runtime_handle::forget_runtime_handle;
 use crate::scope::{Extensions, Template};
 use crate::sheets;
 use crate::soon;
-use crate::spans::{Spans, Watch};
-use crate::static_files::StaticFiles;
+use crate::spans::Watch;
 use crate::suspicion::Suspect;
-use crate::tls::Tls;
 use crate::turner::Turner;
 use crate::under_gil::UnderGil;
 use crate::whose::Longest;
 
 /// How long the last access lines may take.
 const LAST_LINES: Duration = Duration::from_millis(500);
-
-/// `bridgehead.worker.Options`, read once.
-#[derive(FromPyObject)]
-struct Options {
-    /// Each with whether it was bound for this worker, and whether its clients speak TLS.
-    listeners: Vec<(RawFd, bool, bool)>,
-    tls: Option<Py<Tls>>,
-    /// The port to which the other clients are sent, if they are not served.
-    redirect: Option<u16>,
-    /// By which whoever lent them calls them back.
-    recall: Option<RawFd>,
-    /// The part of one worker among several.
-    rota: Option<Rota>,
-    /// What is counted goes here.
-    sheet: Py<sheets::Sheet>,
-    /// Steps that hold the loop for longer are told of; without, nobody looks.
-    slow_step: Option<f64>,
-    /// Whether requests and connections are measured as well.
-    measures: bool,
-    /// Where requests are traced to.
-    spans: Option<Spans>,
-    /// Where clients are told whether they are welcome.
-    health_path: Option<String>,
-    root_path: String,
-    state: Option<Py<PyDict>>,
-    pathsend: bool,
-    /// What files answer, if anything.
-    static_files: Option<StaticFiles>,
-    /// Which answers are compressed, if any.
-    compression: Option<Compression>,
-    keep_alive: f64,
-    bounds: Bounds,
-    http2: bool,
-    /// How many connections there may be.
-    connections: Option<usize>,
-    http1_early_hints: bool,
-    date_header: bool,
-    default_headers: Vec<(Vec<u8>, Vec<u8>)>,
-    reasons: Vec<(u16, String)>,
-    logs: Logs,
-    forwarding: Option<Forwarding>,
-    /// Who speaks for clients before their first byte.
-    proxy_protocol: Option<Proxies>,
-    websockets: Option<WebSockets>,
-    runtime: Wanted,
-    /// Where asyncio keeps its tasks, if that is known.
-    tasks_register: Option<Register>,
-    /// What coroutines are run by, if it is not asyncio alone.
-    request_task: Option<Chosen>,
-}
-
-/// `bridgehead.worker.Host`: what the server calls, and where it runs.
-#[derive(FromPyObject)]
-struct Host {
-    application: Py<PyAny>,
-    answer: Py<PyAny>,
-    finished: Py<PyAny>,
-    complain: Py<PyAny>,
-    /// Gives a scope's route.
-    route: Py<PyAny>,
-    /// Counts what there is of tasks and threads.
-    census: Py<PyAny>,
-    /// Gives the place where the loop is.
-    place: Py<PyAny>,
-    /// Gives whose step it was.
-    whose: Py<PyAny>,
-    /// Told of steps that are slow.
-    slow: Py<PyAny>,
-    /// Told how long they were.
-    over: Py<PyAny>,
-    /// Told of each drive, when the operator asks.
-    trace: Option<Py<PyAny>>,
-    event_loop: Py<PyAny>,
-    context: Py<PyAny>,
-    shutdown: Py<PyDict>,
-}
 
 /// Serves an application on a running loop.
 #[pyclass(frozen, module = "bridgehead._native")]
@@ -165,7 +82,7 @@ impl Server {
         let tracer = options.spans.as_ref().map(|spans| spans.start(py, watch())).transpose()?;
         let doors = Doors { tls: options.tls.as_ref(), redirect: options.redirect, recall: options.recall };
         let (listeners, shutters) = listeners(&options.listeners, options.rota.as_ref(), &doors)?;
-        let config = config(&options, wiring, (&sheet, Arc::clone(&admission), tracer.clone()))?;
+        let config = options.read(wiring, (&sheet, Arc::clone(&admission), tracer.clone()))?;
         let Started { network, inbox, presence, reach } =
             network::start(py, &options.runtime, config, listeners)?;
         // The only one to set it.
@@ -238,7 +155,9 @@ impl Server {
         let Host { census: look, place, slow: tell, over, .. } = host;
         let inquiry = Inquiry { look, place, slow: tell, over, suspect };
         let asked = Arc::clone(&bridge.get().inbox);
-        let watch = |pace| Health::start(pace, move |probe| asked.probe(probe), Rests::Often, inquiry);
+        let glimpser = options.glass.map(Glass::open).transpose()?;
+        let watch =
+            |pace| Health::start(pace, move |probe| asked.probe(probe), Rests::Often, inquiry, glimpser);
         let health = pace.map(watch).transpose()?;
         let (network, health) = (Mutex::new(Some(network)), Mutex::new(health));
         let registers = StandIn::take_place(py, options.tasks_register)?;
@@ -361,40 +280,4 @@ impl Server {
         })?;
         bridge.say_last(py, lost)
     }
-}
-
-/// Where others look, and what is told to them.
-type Seen<'a> = (&'a Sheet, Arc<OnceLock<Admission>>, Option<Arc<Tracer>>);
-
-fn config(options: &Options, logs: Wiring, (sheet, admission, tracer): Seen<'_>) -> PyResult<Config> {
-    let meters = || Meters { sheet: sheet.clone(), clock: since_the_start };
-    let bounds = options.bounds.read(options.connections)?;
-    let files = options.static_files.as_ref();
-    Ok(Config {
-        keep_alive: Duration::try_from_secs_f64(options.keep_alive)?,
-        http2: if options.http2 { options.bounds.http2()? } else { Http2::Off },
-        files: files.map(|files| files.read(&options.root_path, bounds.admission)),
-        bounds,
-        compression: options.compression.as_ref().map(Compression::read),
-        http1_early_hints: options.http1_early_hints,
-        date_header: options.date_header,
-        default_headers: default_headers(&options.default_headers)?,
-        reasons: Reasons::new(options.reasons.clone()),
-        access_log: logs.access_log,
-        refusals: logs.refusals,
-        tally: Tally::on(sheet.clone()),
-        admission,
-        health: options.health_path.clone().map(|path| HealthPath { path, meters: meters() }),
-        tracer,
-        adapts: options.bounds.adapts().then(|| sheet.clone()),
-        meters: options.measures.then(meters),
-        connections: logs.connections,
-        forwarding: options.forwarding.as_ref().map(Forwarding::read),
-        proxy_protocol: options.proxy_protocol.as_ref().map(Proxies::read),
-        request_ids: logs.request_ids,
-        unconfirmed: ffi::unconfirmed,
-        give_back: ffi::give_back,
-        websockets: options.websockets.as_ref().map(WebSockets::read).transpose()?,
-        rota: options.rota.as_ref().map(Rota::read),
-    })
 }

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use bridgehead_net::{Story, Trace};
+use http::{Method, Uri};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3::{PyTraverseError, PyVisit};
@@ -15,8 +16,17 @@ use crate::http::Http;
 pub(crate) struct Known {
     /// What it is called, if ids are given.
     pub(crate) trace: Option<Arc<Trace>>,
+    /// Known where somebody looks after the loop.
+    pub(crate) asked: Option<Asked>,
     /// Whom its route is told, if it is measured.
     pub(crate) told: Option<Told>,
+}
+
+/// What it asks, for who looks after the loop.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) method: Method,
+    pub(crate) target: Uri,
 }
 
 /// A request that is measured.

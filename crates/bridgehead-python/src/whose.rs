@@ -10,7 +10,7 @@ use std::time::Duration;
 use pyo3::prelude::*;
 
 use crate::drain::Bridge;
-use crate::health::{NOTABLE, Whose};
+use crate::pace::{NOTABLE, Whose};
 use crate::under_gil::UnderGil;
 
 /// The loop's thread only.

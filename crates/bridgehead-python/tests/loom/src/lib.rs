@@ -1,10 +1,11 @@
 //! Proves the inbox's protocol in every order that its threads may take: what is pushed is seen, by one wake a burst. And those
-//! of the bell and of the standby (`attendance.rs`). And that a slow step is counted once.
+//! of the bell and of the standby (`attendance.rs`). And that a slow step is counted once, and its request read whole.
 //!
-//! `inbox.rs`, `bell.rs`, `presence.rs` and `counted.rs` themselves are compiled here, with loom's locks and atomics; what they need of other
+//! `inbox.rs`, `bell.rs`, `presence.rs`, `counted.rs` and `heading.rs` themselves are compiled here, with loom's locks and atomics; what they need of other
 //! files is modelled below. A thread that waits for a wake which never comes is a deadlock, and loom says so.
 
 #![cfg(all(loom, test))]
+#![allow(dead_code, reason = "these files have more callers elsewhere")]
 // `inbox.rs` says `bridgehead_net`, which is this crate here.
 extern crate self as bridgehead_net;
 
@@ -12,6 +13,8 @@ extern crate self as bridgehead_net;
 mod bell;
 #[path = "../../../src/counted.rs"]
 mod counted;
+#[path = "../../../src/heading.rs"]
+mod heading;
 #[path = "../../../src/inbox.rs"]
 mod inbox;
 #[path = "../../../src/presence.rs"]
@@ -43,7 +46,7 @@ pub struct Report(pub usize);
 #[derive(Debug)]
 pub struct Kept;
 
-mod health {
+mod pace {
     /// Who looks after the loop: nobody here.
     #[derive(Debug)]
     pub(crate) struct Pace;
@@ -305,6 +308,27 @@ mod steps {
             count(&[1, 2])();
             looks.join().expect("it ends");
             assert_eq!(total.load(Ordering::Relaxed), 2);
+        });
+    }
+}
+
+mod headings {
+    use loom::sync::Arc;
+    use loom::thread;
+
+    use super::heading::Heading;
+
+    #[test]
+    fn what_is_read_of_an_event_is_what_was_said_for_it() {
+        loom::model(|| {
+            let heading = Arc::new(Heading::default());
+            heading.say(1, ["GET", " ", "/a/longer/one"]);
+            let said = Arc::clone(&heading);
+            let the_loop = thread::spawn(move || said.say(2, ["PUT", " ", "/b"]));
+            assert!([None, Some("GET /a/longer/on".to_owned())].contains(&heading.of(1)));
+            assert!([None, Some("PUT /b".to_owned())].contains(&heading.of(2)));
+            the_loop.join().expect("it ends");
+            assert_eq!(heading.of(2).as_deref(), Some("PUT /b"));
         });
     }
 }
