@@ -215,8 +215,8 @@ async def raise_to_a_power(scope: Scope, receive: Receive, send: Send) -> None:
     _ = 7**number
 
 
-async def sleep_and_hold(seconds: float) -> None:
-    await asyncio.sleep(1.0)
+async def sleep_and_hold(after: float, seconds: float) -> None:
+    await asyncio.sleep(after)
     hold_alone(seconds)
 
 
@@ -226,9 +226,10 @@ def hold_alone(seconds: float) -> None:
 
 @app.at("background")
 async def hold_later(scope: Scope, receive: Receive, send: Send) -> None:
-    """Hold the loop for `?seconds=` when no request runs any more."""
+    """Hold the loop for `?seconds=` when no request runs any more, `?after=` a while."""
     await asyncio.sleep(0)
-    kept.append(asyncio.create_task(sleep_and_hold(float(option(scope, "seconds")))))
+    after, seconds = float(option(scope, "after", "1.0")), float(option(scope, "seconds"))
+    kept.append(asyncio.create_task(sleep_and_hold(after, seconds)))
     await answer(send)
 
 

@@ -333,3 +333,10 @@ def test_asyncios_debug_mode_names_the_request_that_goes_on_when_its_body_has_co
 def test_who_asks_where_no_server_serves_is_told_so() -> None:
     with pytest.raises(RuntimeError, match="no server of Bridgehead's serves here"):
         diagnostics.snapshot()
+
+
+def test_a_step_that_holds_a_loop_which_has_rested_for_long_is_told_though_nobody_asks(loop: str) -> None:
+    with serve(loop) as server:
+        # By then it is looked at more rarely.
+        server.ask("/background?after=5&seconds=0.9")
+        assert HELD in server.wait_line("by hold_alone() at ")

@@ -32,12 +32,26 @@ pub(crate) struct Health {
     census: Census,
 }
 
-/// Whether it is looked more rarely at a loop that has rested for long.
+/// How it is looked at a loop that has rested for long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rests {
-    /// It is, and the bridge rouses who looks.
-    Often,
-    Never,
+    /// Hardly ever: whatever it does rouses who looks.
+    Roused,
+    /// More rarely: of one that polls by itself only what asks the bridge for something is heard of.
+    Unheard,
+    /// As ever.
+    Watched,
+}
+
+impl Rests {
+    /// Between two looks.
+    fn doze(self) -> Option<Duration> {
+        match self {
+            Self::Roused => Some(Duration::from_secs(2)),
+            Self::Unheard => Some(Duration::from_millis(250)),
+            Self::Watched => None,
+        }
+    }
 }
 
 impl Health {
@@ -63,7 +77,7 @@ impl Health {
             // How long a step was is told, though it may have to wait.
             let mut waits = None;
             while watched
-                .wait(rests == Rests::Often && idleness.lasts(), lookout.due(Instant::now(), &watched))
+                .wait(rests.doze().filter(|_| idleness.lasts()), lookout.due(Instant::now(), &watched))
             {
                 if lookout.hear(&watched.sheet) {
                     idleness.answered();

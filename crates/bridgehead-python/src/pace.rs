@@ -17,9 +17,6 @@ use crate::just_over::JustOver;
 use crate::suspicion::Suspect;
 use crate::told::Asked;
 
-/// Between two looks while the loop rests, unless it is roused: of one that polls by itself only what asks the bridge for something is
-/// heard of.
-const DOZE: Duration = Duration::from_secs(2);
 /// So many nanoseconds the census may wait for the GIL before that is what is said of a step.
 const IN_VAIN: u64 = 100_000_000;
 /// So many are enough to say that who has it does not let go of it when asked to: Python code does after 5 ms.
@@ -119,7 +116,7 @@ impl Pace {
     /// The event that is handled now is for this request.
     pub(crate) fn is_for(&self, asked: &Asked) {
         let event = self.since.load(Ordering::Relaxed);
-        self.heading.say(event, [asked.method.as_str(), " ", asked.target.path()]);
+        self.heading.say(event, asked.method.as_str(), asked.target.path());
     }
 
     /// For which request an event is, in its own words, as far as there is room for them.
@@ -275,13 +272,13 @@ impl Pace {
         self.woken.notify_all();
     }
 
-    /// Waits for the next look, which is due then. False at the end.
-    pub(crate) fn wait(&self, rests: bool, due: Duration) -> bool {
+    /// Waits for the next look, which is due then, or after a doze unless it is roused before. False at the end.
+    pub(crate) fn wait(&self, doze: Option<Duration>, due: Duration) -> bool {
         let mut stop = self.lock();
-        if rests && !*stop {
+        if let Some(doze) = doze.filter(|_| !*stop) {
             self.asleep.store(true, Ordering::Relaxed);
             let dozes = |stop: &mut bool| !*stop && self.asleep.load(Ordering::Relaxed);
-            stop = self.woken.wait_timeout_while(stop, DOZE, dozes).unwrap_or_else(PoisonError::into_inner).0;
+            stop = self.woken.wait_timeout_while(stop, doze, dozes).unwrap_or_else(PoisonError::into_inner).0;
             self.asleep.store(false, Ordering::Relaxed);
         } else if !*stop {
             stop = self.woken.wait_timeout(stop, due).unwrap_or_else(PoisonError::into_inner).0;

@@ -97,7 +97,10 @@ impl Server {
             Reach::Callbacks(turned) => nested = Some(turned),
             Reach::Descriptor(why) => fallback = why,
         }
-        let between = if fused.is_some() { Flush::Itself } else { Flush::Nobody };
+        let (between, rests) = match fused {
+            Some(_) => (Flush::Itself, Rests::Roused),
+            None => (Flush::Nobody, Rests::Unheard),
+        };
         let bridge = Bridge {
             callables: Callables {
                 application: host.application,
@@ -156,8 +159,7 @@ impl Server {
         let inquiry = Inquiry { look, place, slow: tell, over, suspect };
         let asked = Arc::clone(&bridge.get().inbox);
         let glimpser = options.glass.map(Glass::open).transpose()?;
-        let watch =
-            |pace| Health::start(pace, move |probe| asked.probe(probe), Rests::Often, inquiry, glimpser);
+        let watch = |pace| Health::start(pace, move |probe| asked.probe(probe), rests, inquiry, glimpser);
         let health = pace.map(watch).transpose()?;
         let (network, health) = (Mutex::new(Some(network)), Mutex::new(health));
         let registers = StandIn::take_place(py, options.tasks_register)?;

@@ -66,7 +66,7 @@ impl Vigil {
         let inquiry = Inquiry { look, place, slow, over, suspect: Suspect::this_thread() };
         let glimpser = glass.map(Glass::open).transpose()?;
         // Nobody would rouse it.
-        let health = Health::start(pace, move |probe| asked.ask(probe), Rests::Never, inquiry, glimpser)?;
+        let health = Health::start(pace, move |probe| asked.ask(probe), Rests::Watched, inquiry, glimpser)?;
         Ok(Self { event_loop, question, process: process::id(), health: Mutex::new(Some(health)) })
     }
 
