@@ -110,6 +110,16 @@ impl ClientHalf {
         Poll::Pending
     }
 
+    /// Waits until the request is to end, before the application has it.
+    pub(crate) fn poll_cancelled(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.shared.lock();
+        if state.oversight.cancelled {
+            return Poll::Ready(());
+        }
+        state.download.client = Some(cx.waker().clone());
+        Poll::Pending
+    }
+
     /// Whether nothing of the body is left to be written.
     pub(crate) fn is_complete(&self) -> bool {
         let state = self.shared.lock();
@@ -287,8 +297,11 @@ impl Shared {
             state.sending = Sending::Ended;
         }
         let (parked, cancelled) = (state.unpark(), state.cancel_with_client());
+        // Who waits for a permit need not have it.
+        let waits = if state.oversight.cancelled { state.download.client.take() } else { None };
         drop(state);
         self.tell(parked);
         self.cancel(cancelled);
+        self.wake_if(waits);
     }
 }

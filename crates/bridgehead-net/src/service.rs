@@ -4,7 +4,10 @@
 //!
 //! Invariant: a request reaches the application only if its host, method, target and framing are in order.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use bridgehead_asgi::{Acceptance, ResponseParts};
 use bytes::Bytes;
@@ -14,7 +17,7 @@ use http_body::Body;
 use hyper::body::Incoming;
 
 use crate::accept::Worker;
-use crate::admission::Permit;
+use crate::admission::{Permit, TurnedAway};
 use crate::app::{Arrival, RequestHead, WebSocketRequest};
 use crate::app_half::AppHalf;
 use crate::body::{AnswerBody, Framing};
@@ -84,7 +87,7 @@ pub(crate) async fn answer(
         client.takes_hints();
     }
     // The rest of its body waits in the client's socket meanwhile.
-    let admitted = worker.admit().await;
+    let admitted = admit(&worker, &client).await?;
     if flow == Flow::Open
         && let Err(refusal) = upload(&worker, uploader, body, &head).await
     {
@@ -102,7 +105,7 @@ pub(crate) async fn answer(
             drop(half);
         }
     }
-    let mut answer = std::future::poll_fn(|cx| match hinted {
+    let mut answer = poll_fn(|cx| match hinted {
         true => line.socket.interim.poll_answer(&mut client, cx),
         false => client.poll_answer(cx),
     })
@@ -134,6 +137,16 @@ struct Said<'a> {
     version: Version,
     // In a box, for nearly every request carries none through its waits.
     upgrade: Option<Box<Upgrade>>,
+}
+
+/// A permit, or why there is none. A client whose leaving ends its request leaves the queue as well.
+async fn admit(worker: &Worker, client: &ClientHalf) -> Result<Result<Permit, TurnedAway>, ClientGone> {
+    let mut admitted = pin!(worker.admit());
+    poll_fn(|cx| match admitted.as_mut().poll(cx) {
+        Poll::Ready(admitted) => Poll::Ready(Ok(admitted)),
+        Poll::Pending => client.poll_cancelled(cx).map(|()| Err(ClientGone)),
+    })
+    .await
 }
 
 /// What is handed over beside the head.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bridgehead_asgi::More;
-use bridgehead_net::{Config, Departures, Reception, Room};
+use bridgehead_net::{AdmissionLimits, Config, Departures, Reception, Room};
 use bytes::Bytes;
 
 use crate::harness::{GET, LONG, SHORT, Site, TOKEN, head, plain};
@@ -114,4 +114,24 @@ async fn a_request_that_is_answered_does_not_end_with_its_client() {
     client.reset();
     site.cancelled(token).await;
     assert!(!arrival.half.is_cancelled());
+}
+
+#[tokio::test]
+async fn a_request_that_ends_with_its_client_leaves_the_queue_as_well() {
+    let mut config = ending();
+    config.bounds.admission = AdmissionLimits { permits: Some(1), queue: 1, patience: None };
+    let site = Site::open(config);
+    let (_running, arrival) = site.ask(GET).await;
+    let mut gone = site.connect().await;
+    gone.send(GET).await;
+    gone.half_close().await;
+    let (said, _) = gone.rest().await;
+    assert!(said.is_empty(), "{said:?}");
+    let mut waits = site.connect().await;
+    waits.send(GET).await;
+    assert!(site.is_quiet().await);
+    drop(arrival);
+    let next = site.next().await;
+    assert_eq!(next.half.finish(head(200, &[]), Bytes::new()), Room::Free);
+    assert_eq!(waits.answer().await.status, 200);
 }
