@@ -8,6 +8,7 @@ Run it: `serve own_loop_app:app --loop asyncio`.
 from __future__ import annotations
 
 import asyncio
+import heapq
 import os
 from typing import Any
 
@@ -23,7 +24,9 @@ def say(line: str) -> None:
 
 
 def turn_within(loop: asyncio.AbstractEventLoop) -> None:
-    """A turn of asyncio's loop in a callback of its own, as nest_asyncio has it; no timers."""
+    """A turn of asyncio's loop in a callback of its own, as nest_asyncio has it; of timers only the cancelled go."""
+    while loop._scheduled and loop._scheduled[0]._cancelled:
+        heapq.heappop(loop._scheduled)._scheduled = False
     events = loop._selector.select(0 if loop._ready else None)
     loop._process_events(events)
     for _ in range(len(loop._ready)):
@@ -49,6 +52,20 @@ async def turn_the_loop_until_others_are_done(scope: Scope, receive: Receive, se
     while not done.issuperset(option(scope, "until").split(",")):
         turn_within(asyncio.get_running_loop())
     await answer(send, b"turned")
+
+
+@routes.at("take-a-timer")
+async def turn_the_loop_and_sleep(scope: Scope, receive: Receive, send: Send) -> None:
+    """In the step in which its body comes: a timer goes, and another comes in its place."""
+    loop = asyncio.get_running_loop()
+    far = loop.call_later(3600, int)
+    say("waits")
+    await read_body(receive)
+    far.cancel()
+    loop.call_soon(int)
+    turn_within(loop)
+    await asyncio.sleep(0.05)
+    await answer(send, b"slept")
 
 
 @routes.at("read")

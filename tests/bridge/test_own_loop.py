@@ -46,6 +46,18 @@ def test_requests_begin_and_go_on_in_a_turn_that_a_handler_makes_of_the_loop_its
         assert turns.read_response().body == b"turned"
 
 
+@pytest.mark.skipif(UVICORN, reason="the names of loops are ours")
+@pytest.mark.parametrize("name", ["asyncio", "fused", "fused-rust"])
+def test_a_timer_that_takes_the_place_of_one_which_a_handlers_turn_of_the_loop_took_fires(name: str) -> None:
+    if name.startswith("fused") and not HAS_FUSED:
+        pytest.skip("the fused runtime is Linux's")
+    with Server("own_loop_app:app", "--loop", name) as server, server.connect() as client:
+        client.send(b"POST /take-a-timer HTTP/1.1\r\nHost: test\r\nContent-Length: 1\r\n\r\n")
+        server.wait_line("app: waits")
+        client.send(b"x")
+        assert client.read_response(method="POST").body == b"slept"
+
+
 def test_a_loops_call_soon_that_an_application_has_set_stays_until_it_takes_it_away(loop: str) -> None:
     server = Server("own_loop_app:app", "--loop", loop, env={"COUNTS": "1"})
     with server, server.connect() as client:

@@ -8,6 +8,7 @@
 //! Invariant: when anything is left for the loop (a callback, a new timer, a descriptor), this returns; and nothing is
 //! started or resumed here while a task is current.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -38,6 +39,9 @@ pub(crate) struct Turner {
     /// The loop's callbacks: CPython's own deque.
     ready: Py<PyAny>,
     names: LoopNames,
+    // The loop's thread only, as above. How often the loop has polled: one that a handler has turned meanwhile has taken timers,
+    // so that their number says nothing.
+    polls: AtomicU64,
 }
 
 impl Turner {
@@ -50,7 +54,14 @@ impl Turner {
     ) -> PyResult<Self> {
         let event_loop = bridge.get().event_loop(py);
         let ready = event_loop.bind(py).getattr(&names.ready)?.unbind();
-        Ok(Self { bridge, fused: Mutex::new(Some(fused)), event_loop, ready, names })
+        Ok(Self {
+            bridge,
+            fused: Mutex::new(Some(fused)),
+            event_loop,
+            ready,
+            names,
+            polls: AtomicU64::new(0),
+        })
     }
 
     /// The loop turns the network no more. Whoever ends it has to hold it as well: it must not go here, under the GIL.
@@ -88,7 +99,7 @@ impl Turner {
         // The selector has been told to be a plain one; until then it finds whatever it has.
         let Some(fused) = fused else { return Ok(true) };
         let (ready, timers) = (self.ready.bind(py), self.timers(py)?);
-        let before = timers.len();
+        let before = (timers.len(), self.polls.fetch_add(1, Ordering::Relaxed) + 1);
         let until = Until::new(seconds);
         let mut patience = until.patience();
         loop {
@@ -106,7 +117,8 @@ impl Turner {
             }
             // Either its callbacks come now, or it has none that a request could hold up.
             bridge.get().next_turn();
-            let loop_has_work = stops || ready.len()? > 0 || timers.len() != before;
+            let loop_has_work =
+                stops || ready.len()? > 0 || (timers.len(), self.polls.load(Ordering::Relaxed)) != before;
             patience = until.patience();
             if due.descriptors || patience == Patience::None || loop_has_work {
                 bridge.get().push_out(py);
