@@ -17,6 +17,7 @@ http = Routes()
 websockets = Routes()
 ACCEPT = {"type": "websocket.accept"}
 running: set[asyncio.Task[Any]] = set()
+flooded = [0]  # messages of the last flood
 
 
 async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -240,6 +241,12 @@ async def hold_until_told(scope: Scope, receive: Receive, send: Send) -> None:
             await send(text(str(count)))
 
 
+@http.at("flooded")
+async def say_how_much(scope: Scope, receive: Receive, send: Send) -> None:
+    await asyncio.sleep(0.01)
+    await answer_json(send, flooded[0])
+
+
 @websockets.at("flood")
 async def send_without_end(scope: Scope, receive: Receive, send: Send) -> None:
     await accept(receive, send)
@@ -248,6 +255,7 @@ async def send_without_end(scope: Scope, receive: Receive, send: Send) -> None:
         while True:
             await send({"type": "websocket.send", "bytes": bytes(size)})
             count += 1
+            flooded[0] = count
             if count == 100:
                 http.note("flowing", count)
     except ClientDisconnected:

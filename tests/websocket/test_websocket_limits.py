@@ -190,6 +190,22 @@ def test_a_client_that_reads_gets_all_of_a_flood(server: Server) -> None:
         assert server.note("sent") >= 2000
 
 
+@pytest.mark.parametrize("size", [1024, 16 * 1024, 64 * 1024, 1024 * 1024])
+def test_what_was_parked_goes_on_as_soon_as_its_client_reads_again(server: Server, size: int) -> None:
+    """Without a word of the client's: its own frames would wake the connection as well."""
+    with server.connect(receive_buffer=256 * 1024) as client, server.connect() as other:
+        socket = WebSocket(client, f"/flood?size={size}")
+        for _ in range(5):
+            # Nothing is read until the application has sent all that there is room for.
+            sent = -1
+            while (now := other.ask("/flooded").json()) != sent:
+                sent = now
+            for _ in range(8 * 1024 * 1024 // size + 4):
+                assert len(socket.read_frame().payload) == size
+        client.reset()
+        assert server.note("sent") >= 20
+
+
 def test_a_client_that_does_not_answer_a_close_is_left(server: Server) -> None:
     """In its own time, and the application has long heard of its own close."""
     with server.connect() as client:

@@ -24,6 +24,7 @@ mod climb;
 mod compression;
 mod config;
 mod connection;
+mod course;
 mod crowd;
 mod deflate;
 mod deflate_offer;

@@ -1,14 +1,8 @@
 //! One WebSocket, from its acceptance until its connection is gone: over whatever stream of bytes it comes.
 //!
 //! Frames are `frame`'s, what passes between the network and the application `websocket`'s. Here is what happens by
-//! itself: pings are answered and sent, the close handshake is held, deadlines pass, whoever the application does.
-//!
-//! | course | is left by |
-//! |---|---|
-//! | `Open` | a close frame; the application's wish; a broken protocol; a deadline; the worker's draining |
-//! | `Answering` | the application that hears of the client's close frame, or of its fault, or its time to |
-//! | `Closing` | the client's close frame; its time |
-//! | `Leaving` | the last byte out and the client's end; its time |
+//! itself: pings are answered and sent, the close handshake is held, deadlines pass, whatever the application does. What follows
+//! on what is `course`'s table.
 //!
 //! Invariant: a close frame is the last that is written, and no wait is without an end.
 
@@ -23,6 +17,7 @@ use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::accept::Worker;
+use crate::course::{Course, Deaf, Late, Reading, Takes};
 use crate::executor::Executor;
 use crate::farewell::THROWN_AWAY;
 use crate::frame::{Decoder, Event, Failure};
@@ -104,42 +99,6 @@ struct Session<S> {
     tally: Tally,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Course {
-    Open,
-    /// The client closes, or breaks the protocol; the application is to hear of it before it is answered.
-    Answering(Option<Instant>),
-    /// We close; the client is to answer.
-    Closing(Instant),
-    /// Nothing more is said.
-    Leaving(Instant),
-}
-
-/// Why what the client sends means nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Deaf {
-    No,
-    Closed,
-    Failed,
-}
-
-/// Whether the client is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Reading {
-    On,
-    /// The application has enough to do.
-    Paused,
-    /// Nothing more comes.
-    Over,
-}
-
-/// What a deadline that has passed leaves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Late {
-    GoesOn,
-    Gone,
-}
-
 impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     fn new(io: S, came: Bytes, opened: Opened, worker: &Worker) -> Self {
         let Opened { mut end, settings, deflation } = opened;
@@ -181,7 +140,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     /// Reads and writes what it can. Ready once there is nobody to read from or write to.
     fn poll_io(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         for _ in 0..READS {
-            self.obey(cx);
+            let takes = self.obey(cx);
             let written = self.outgoing.poll_write(&mut self.io, cx);
             if matches!(written, Poll::Ready(Err(_))) {
                 return Poll::Ready(());
@@ -200,8 +159,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 }
                 // An end that nobody announced: the application hears that the connection is gone.
                 Poll::Ready(Ok(false) | Err(_)) => return Poll::Ready(()),
-                // There is room for what is to be compressed next.
-                Poll::Pending if written.is_ready() && !self.outgoing.is_framed() => {}
+                // There is room for what is to be compressed next, and for what nobody has asked the application for.
+                Poll::Pending
+                    if written.is_ready() && (takes == Takes::Nothing || !self.outgoing.is_framed()) => {}
                 Poll::Pending => return Poll::Pending,
             }
         }
@@ -210,29 +170,31 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     }
 
     /// Takes over what the application sends, and what else it wants.
-    fn obey(&mut self, cx: &mut Context<'_>) {
+    fn obey(&mut self, cx: &mut Context<'_>) -> Takes {
         if self.outgoing.frames.is_full() {
-            return;
+            return Takes::Nothing;
         }
-        if self.outgoing.is_framed() {
+        let takes = if self.outgoing.is_framed() { Takes::All } else { Takes::Nothing };
+        if takes == Takes::All {
             self.wish = self.end.take(&mut self.outgoing.messages, cx);
         }
         if matches!(self.course, Course::Closing(_) | Course::Leaving(_)) {
             self.outgoing.forget();
-            return;
+            return takes;
         }
         if !self.outgoing.is_framed() {
             self.was_used();
         }
         self.outgoing.frame();
         if !self.outgoing.is_framed() {
-            return;
+            return takes;
         }
         match std::mem::replace(&mut self.wish, Wish::Nothing) {
             Wish::Nothing => {}
             Wish::Close(closing) => self.say_close(Some((closing.code(), closing.reason()))),
             Wish::Answer(ending) => self.say_close(ending.to_say()),
         }
+        takes
     }
 
     fn say_close(&mut self, said: Option<(u16, &str)>) {
