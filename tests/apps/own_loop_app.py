@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 import os
+from contextvars import ContextVar
 from typing import Any
 
 from kit import Receive, Routes, Scope, Send, answer, answer_json, option, read_body
@@ -17,6 +18,8 @@ from kit import Receive, Routes, Scope, Send, answer, answer_json, option, read_
 routes = Routes()
 done: set[str] = set()
 counted: list[object] = []
+named: ContextVar[str] = ContextVar("named")
+started: ContextVar[str] = ContextVar("started")
 
 
 def say(line: str) -> None:
@@ -24,7 +27,7 @@ def say(line: str) -> None:
 
 
 def turn_within(loop: asyncio.AbstractEventLoop) -> None:
-    """A turn of asyncio's loop in a callback of its own, as nest_asyncio has it; of timers only the cancelled go."""
+    """A turn of asyncio's loop in a callback of its own, as nest_asyncio has it; cancelled timers go."""
     while loop._scheduled and loop._scheduled[0]._cancelled:
         heapq.heappop(loop._scheduled)._scheduled = False
     events = loop._selector.select(0 if loop._ready else None)
@@ -83,6 +86,41 @@ async def step_and_be_done(scope: Scope, receive: Receive, send: Send) -> None:
     done.add(option(scope, "name"))
 
 
+@routes.at("fork-and-poll")
+async def poll_the_loop_in_a_forked_child(scope: Scope, receive: Receive, send: Send) -> None:
+    """As nest_asyncio's `asyncio.run` does there: the loop is the one that is inherited."""
+    selector = asyncio.get_running_loop()._selector
+    if (child := os.fork()) == 0:
+        # What is found is the parent's as well, and left to it.
+        selector.select(0.01)
+        # The network's threads are the parent's alone: who asked that for events might wait for one of them.
+        os._exit(getattr(selector, "_serve", None) is not None)
+    _, status = await asyncio.to_thread(os.waitpid, child, 0)
+    await answer_json(send, os.waitstatus_to_exitcode(status))
+
+
+class MarkedTask(asyncio.Task[Any]):
+    """As an application's own factory makes them."""
+
+
+def make_marked(loop: asyncio.AbstractEventLoop, coroutine: Any, **keywords: Any) -> MarkedTask:
+    # Some know nothing but these two.
+    return (
+        MarkedTask(coroutine, loop=loop, **keywords)
+        if "KNOWS" in os.environ
+        else MarkedTask(coroutine, loop=loop)
+    )
+
+
+@routes.at("marked")
+async def show_the_task(scope: Scope, receive: Receive, send: Send) -> None:
+    named.set(option(scope, "name"))
+    await read_body(receive)
+    await asyncio.sleep(0)
+    task = asyncio.current_task()
+    await answer_json(send, [isinstance(task, MarkedTask), named.get(), started.get("")])
+
+
 def count_callbacks(loop: asyncio.AbstractEventLoop) -> None:
     """Sets a `call_soon` on the loop, as who measures it may."""
     usual = loop.call_soon
@@ -113,6 +151,9 @@ async def count_no_more(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 async def app(scope: Scope, receive: Receive, send: Send) -> None:
+    if scope["type"] == "lifespan" and "FACTORY" in os.environ:
+        started.set("in the lifespan")
+        asyncio.get_running_loop().set_task_factory(make_marked)
     if scope["type"] == "lifespan" and "COUNTS" in os.environ:
         count_callbacks(asyncio.get_running_loop())
     await routes(scope, receive, send)

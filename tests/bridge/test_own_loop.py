@@ -58,6 +58,33 @@ def test_a_timer_that_takes_the_place_of_one_which_a_handlers_turn_of_the_loop_t
         assert client.read_response(method="POST").body == b"slept"
 
 
+@pytest.mark.skipif(UVICORN, reason="the names of loops are ours")
+@pytest.mark.parametrize("name", ["asyncio", "fused"])
+def test_a_forked_child_may_poll_the_loop_that_it_inherited(name: str) -> None:
+    if name == "fused" and not HAS_FUSED:
+        pytest.skip("the fused runtime is Linux's")
+    with Server("own_loop_app:app", "--loop", name) as server, server.connect() as client:
+        for _ in range(10):
+            assert client.ask("/fork-and-poll").json() == 0
+
+
+@pytest.mark.parametrize("tasks", ["asyncio", "rust"])
+@pytest.mark.parametrize("knows", [{}, {"KNOWS": "context"}], ids=["two-arguments", "all"])
+def test_a_request_is_a_task_of_the_applications_own_factory(
+    loop: str, tasks: str, knows: dict[str, str]
+) -> None:
+    options = ("--loop", loop.removesuffix("-rust"), "--task-impl", tasks)
+    with Server("own_loop_app:app", *options, env={"FACTORY": "1", **knows}) as server:
+        clients = [server.connect() for _ in range(3)]
+        for number, client in enumerate(clients):
+            target = f"/marked?name={number}"
+            client.send(f"POST {target} HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n".encode())
+        for number, client in enumerate(clients):
+            client.send(b"x")
+            assert client.read_response(method="POST").json() == [True, str(number), "in the lifespan"]
+            client.close()
+
+
 def test_a_loops_call_soon_that_an_application_has_set_stays_until_it_takes_it_away(loop: str) -> None:
     server = Server("own_loop_app:app", "--loop", loop, env={"COUNTS": "1"})
     with server, server.connect() as client:

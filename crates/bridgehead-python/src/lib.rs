@@ -23,6 +23,7 @@ mod drain;
 mod drive;
 mod driver;
 mod early;
+mod factory_task;
 mod ffi;
 mod figures;
 mod file_send;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 
 use crate::driver::Driver;
+use crate::factory_task::FactoryTask;
 use crate::parked::Parked;
 use crate::real_task::RealTask;
 use crate::stepper::{Request, Stepper};
@@ -19,12 +20,15 @@ pub(crate) struct Chosen {
     driver: Py<Driver>,
 }
 
-/// What runs a request's coroutine; asyncio's own task if nothing is chosen.
+/// What runs a request's coroutine: the application's own tasks if it has a factory, or else what is chosen, or asyncio's own task.
 pub(crate) fn stepper(
     event_loop: &Bound<'_, PyAny>,
     chosen: Option<Chosen>,
     trace: Option<Py<PyAny>>,
 ) -> PyResult<Box<dyn Stepper>> {
+    if let Some(tasks) = FactoryTask::of(event_loop)? {
+        return Ok(Box::new(tasks));
+    }
     let Some(Chosen { task_type, driver }) = chosen else {
         let task_type = event_loop.py().import("asyncio")?.getattr("Task")?.unbind();
         return Ok(Box::new(RealTask::new(event_loop, task_type)?));
