@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 import traceback
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, NoReturn
 
@@ -24,6 +24,7 @@ _registered = False
 _mask: set[int] = set()
 _sockets: set[socket.socket] = set()
 _handlers: list[tuple[int, object, Any]] = []
+_steps: list[Callable[[], None]] = []
 generation = 0  # how many forks lie between this process and the one that the module was loaded in
 
 
@@ -39,6 +40,16 @@ def register(sockets: Iterable[socket.socket]) -> None:
 def forget(sockets: Iterable[socket.socket]) -> None:
     """These are closed, or somebody else's."""
     _sockets.difference_update(sockets)
+
+
+def in_child(step: Callable[[], None]) -> None:
+    """What a child does before anything of the application's."""
+    _steps.append(step)
+
+
+def not_in_child(step: Callable[[], None]) -> None:
+    """It has no need of that any more."""
+    _steps.remove(step)
 
 
 def replaces(number: int, ours: object, theirs: object) -> None:
@@ -66,6 +77,9 @@ def _forget() -> None:
     generation += 1
     disown_descriptors()
     own_handlers.forget()
+    for step in _steps:
+        step()
+    _steps.clear()
     for each in _sockets:
         each.close()
     _sockets.clear()

@@ -10,7 +10,7 @@ import selectors
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bridgehead import signal_wake
+from bridgehead import forks, signal_wake
 from bridgehead.loop_trial import turnable
 from bridgehead.private_names import LoopNames
 
@@ -40,16 +40,22 @@ class FusedSelector(selectors.EpollSelector):
     def attach(self, loop: asyncio.AbstractEventLoop, serve: Callable[[float], bool]) -> None:
         """From here on, polling serves; `serve(seconds)` says whether a descriptor of the loop's is ready."""
         self._serve = serve
+        forks.in_child(self._become_plain)
         # A signal interrupts a poll of Python's, not one of Tokio's.
         signal_wake.hold(loop)
         self._keep_awake(loop)
 
     def detach(self, loop: asyncio.AbstractEventLoop) -> None:
         """From here on, this is a plain selector."""
-        self._serve = None
+        self._become_plain()
+        forks.not_in_child(self._become_plain)
         if "remove_signal_handler" in vars(loop):
             del loop.remove_signal_handler
         signal_wake.let_go(loop)
+
+    def _become_plain(self) -> None:
+        # A forked child has none of the threads that may have held the network just then.
+        self._serve = None
 
     def select(self, timeout: float | None = None) -> _Events:
         """What is ready; waits for `timeout` seconds, endlessly for None."""
