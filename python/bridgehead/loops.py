@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bridgehead import left_tasks, loop_name
+from bridgehead import left_tasks, loop_name, own_handlers
 from bridgehead.config import Config
 from bridgehead.diagnostics import show_executor
 from bridgehead.errors import StartError
@@ -86,15 +86,26 @@ class OwnLoop:
     def _run(self, main: Coroutine[Any, Any, T], stop: Callable[[], None] | None) -> T:
         task = self.loop.create_task(main)
         try:
-            return self.loop.run_until_complete(task)
+            return self._run_on(task)
         except (SystemExit, KeyboardInterrupt):
             # Of a signal handler or a task of the application's. It is obeyed when all has ended in order; a
             # second one at once.
             if stop is None or task.done():
                 raise
             stop()
-            self.loop.run_until_complete(task)
+            self._run_on(task)
             raise
+
+    def _run_on(self, task: "asyncio.Task[T]") -> T:
+        """To the end, though signal handlers raise in the loop: uvloop says so, asyncio's is left by that."""
+        while True:
+            try:
+                return self.loop.run_until_complete(task)
+            except Exception as error:
+                if task.done() or not own_handlers.has_raised(error):
+                    raise
+                said = {"message": "A signal handler raised while the loop ran", "exception": error}
+                self.loop.call_exception_handler(said)
 
 
 def afterwards(own: OwnLoop | None, step: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""Learns of a handler that the application sets for a signal of ours, while it is being set.
+"""Learns of a handler that the application sets for a signal of ours, while that happens; and what handlers raise.
 
 All of Python's ways to set one meet in `_signal.signal`: `signal.signal`, from wherever it was imported, and
 `add_signal_handler` of every loop. Not what sets one below Python: the control thread looks for that.
@@ -12,6 +12,9 @@ import signal
 import threading
 from collections.abc import Callable, Collection
 from contextlib import suppress
+from functools import partial
+from traceback import walk_tb
+from types import CodeType
 from typing import Any
 
 # The module behind `signal`, whose functions look there each time. No stub describes it.
@@ -65,6 +68,23 @@ def forget() -> None:
     for each in _pipe:
         os.close(each)
     _pipe = ()
+
+
+def has_raised(error: BaseException) -> bool:
+    """Whether it comes out of a handler that is set for a signal."""
+    handlers = {
+        code for each in signal.valid_signals() if (code := _code(signal.getsignal(each))) is not None
+    }
+    return any(frame.f_code in handlers for frame, _ in walk_tb(error.__traceback__))
+
+
+def _code(handler: Any) -> CodeType | None:
+    while isinstance(handler, partial):
+        handler = handler.func
+    if callable(handler) and not hasattr(handler, "__code__"):
+        handler = type(handler).__call__
+    code = getattr(handler, "__code__", None)
+    return code if isinstance(code, CodeType) else None
 
 
 def _wake_by(usual: int) -> None:

@@ -381,6 +381,20 @@ def factory_with_handlers() -> App:
     return app
 
 
+class Raises:
+    """A handler that is an object."""
+
+    def __call__(self, number: int, frame: object) -> None:
+        say(f"raises at {signal.Signals(number).name}")
+        raise ValueError("of a signal handler")
+
+
+def install_what_raises() -> None:
+    for number in (signal.SIGUSR1, signal.SIGTERM):
+        signal.signal(number, Raises())
+
+
+raising_handlers = with_lifespan(install_what_raises)
 lifespan_handlers = with_lifespan(lambda: install("lifespan"))
 loop_handlers = with_lifespan(install_on_loop)
 exiting_handlers = with_lifespan(install_what_exits)

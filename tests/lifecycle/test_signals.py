@@ -58,6 +58,27 @@ def test_a_handler_that_exits_is_obeyed_when_all_has_ended_in_order(loop: str, n
         assert "app: shutdown" in server.stderr
 
 
+def test_what_a_handler_raises_in_the_loop_ends_nothing_and_the_server_still_stops_in_order(
+    loop: str,
+) -> None:
+    allowed = ["of a signal handler"]
+    with Server("lifecycle_app:raising_handlers", "--loop", loop, allow=allowed) as server:
+        client = server.connect()
+        client.send(request("/sleep?name=running&seconds=0.9"))
+        server.wait_line("app: running began")
+        # It sleeps by now: what a handler raises strikes whatever runs.
+        assert server.ask("/hello").status == 200
+        server.signal(Signals.SIGUSR1)
+        server.wait_line("app: raises at SIGUSR1")
+        assert server.ask("/hello").status == 200
+        server.signal(Signals.SIGTERM)
+        server.wait_line("app: raises at SIGTERM")
+        assert client.read_response().body == b"slept"
+        assert server.wait_exit() == 0
+        assert "app: shutdown" in server.stderr
+        assert server.stderr.count("ValueError: of a signal handler") == 2
+
+
 @pytest.mark.parametrize("after", ["nothing", "body"])
 def test_an_exit_behind_the_application_is_obeyed_as_well(loop: str, after: str) -> None:
     """Where our own frames are struck: in the task's first step, and in one that the drain takes for it."""
