@@ -1,4 +1,4 @@
-"""What would end a start only once the application is imported, and is known before: who has our place.
+"""What would end a start only once the application is up, and is known before: who has our place.
 
 Not the taking of it (`sockets.py`, `pidfile.py`): nobody can connect to a server whose application is not up.
 
@@ -11,8 +11,7 @@ from bridgehead.sockets import refuse_taken
 
 
 def look(config: Config) -> None:
-    """Refuse what another server has; nothing if no import comes between this and the start itself."""
-    if isinstance(config.app, str):
-        pidfile.refuse_another(config.pidfile)
-        refuse_taken(config.addresses())
-        admin.refuse_taken(config)
+    """Refuse what another server has."""
+    pidfile.refuse_another(config.pidfile)
+    refuse_taken(config.addresses())
+    admin.refuse_taken(config)

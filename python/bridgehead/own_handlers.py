@@ -1,4 +1,4 @@
-"""Learns of a handler that the application sets for a signal of ours, while that happens; and what handlers raise.
+"""Learns of a handler that the application sets for a signal of ours as that happens; and what they raise.
 
 All of Python's ways to set one meet in `_signal.signal`: `signal.signal`, from wherever it was imported, and
 `add_signal_handler` of every loop. Not what sets one below Python: the control thread looks for that.

@@ -160,14 +160,12 @@ class Server(Stateful):
             signal_wake.let_go(loop)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, start the application, let clients in."""
+        """Start the application, listen, let clients in."""
         self._begin()
         with self._refusing():
-            if sockets is None:
-                self._bound = bind(self.config.addresses(), backlog=self.config.backlog)
-            else:
+            if sockets is not None:
                 self._bound = adopt(sockets, backlog=self.config.backlog, secure=self.config.is_ssl)
-            forks.register(each.socket for each in self._bound)
+                forks.register(each.socket for each in self._bound)
             books = self._books = Books(self.config, self._station)
             with books.vigil("startup"):
                 is_up = await self._unless_told(self.lifespan.startup())
@@ -175,6 +173,8 @@ class Server(Stateful):
                 await self.lifespan.cancel()
                 self._close_sockets()
                 return
+            if sockets is None:
+                await self._listen()
             self._tenure = Tenure.of(self._lifetime)
             place = Place(
                 bound=self._bound,
@@ -192,6 +192,15 @@ class Server(Stateful):
         if sockets is None and self._station is None:  # who made them has said so
             self._log_started_message([each.socket for each in self._bound])
         self.started = True
+
+    async def _listen(self) -> None:
+        """Not before the application is up: who may connect takes the server for ready."""
+        try:
+            self._bound = bind(self.config.addresses(), backlog=self.config.backlog)
+        except StartError:
+            await self.lifespan.shutdown()
+            raise
+        forks.register(each.socket for each in self._bound)
 
     def _log_started_message(self, listeners: Sequence[socket.socket]) -> None:  # noqa: ARG002 - uvicorn's
         log.serving((each.label for each in self._bound), self.calls_itself)

@@ -99,3 +99,52 @@ def test_nobody_can_connect_while_the_application_is_imported(host: str, folder:
             answered.send(request("/"))
             assert answered.read_response().body == b"served"
         server.stop()
+
+
+STARTS = """
+import asyncio, os
+
+
+async def app(scope, receive, send):
+    if scope["type"] == "lifespan":
+        await receive()
+        os.write(2, b"app: starts\\n")
+        while not os.path.exists("go"):
+            await asyncio.sleep(0.01)
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        os.write(2, b"app: shutdown\\n")
+        await send({"type": "lifespan.shutdown.complete"})
+        return
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"served"})
+"""
+
+
+def test_nobody_can_connect_before_the_application_has_started(loop: str, tmp_path: Path) -> None:
+    """A probe that only connects takes who lets it for ready."""
+    (tmp_path / "starts.py").write_text(STARTS)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+    with Server("starts:app", "--loop", loop, "--port", str(port), cwd=tmp_path, ready=False) as server:
+        server.wait_line("app: starts", timeout=STARTUP_SECONDS)
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port))
+        (tmp_path / "go").touch()
+        server.wait_ready()
+        assert server.ask("/").body == b"served"
+
+
+def test_an_address_that_is_taken_while_the_application_starts_ends_that_in_order(
+    loop: str, tmp_path: Path
+) -> None:
+    (tmp_path / "starts.py").write_text(STARTS)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+    with Server("starts:app", "--loop", loop, "--port", str(port), cwd=tmp_path, ready=False) as server:
+        server.wait_line("app: starts", timeout=STARTUP_SECONDS)
+        with socket.create_server(("127.0.0.1", port)):
+            (tmp_path / "go").touch()
+            assert server.wait_exit() == 3
+    assert f"127.0.0.1:{port} is already in use" in server.stderr
+    assert "app: shutdown" in server.stderr
