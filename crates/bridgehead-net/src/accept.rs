@@ -20,6 +20,7 @@ use crate::client;
 use crate::config::Config;
 use crate::crowd::Crowd;
 use crate::executor::Executor;
+use crate::gate::{GREETING_PAUSE, GREETING_TIME};
 use crate::handshake;
 use crate::listen::{Door, Listener, Open};
 use crate::loop_life;
@@ -192,8 +193,15 @@ pub(crate) async fn answer_the_last(listener: &Open, shortage: &mut Shortage) {
 }
 
 async fn answer_those_who_wait(listener: &Open, shortage: &mut Shortage, is_orphan: bool) {
-    while let Some(accepted) = waiting(listener, shortage, is_orphan).await {
-        shortage.take_in(accepted, listener).await;
+    let until = Instant::now() + GREETING_TIME;
+    loop {
+        while let Some(accepted) = waiting(listener, shortage, is_orphan).await {
+            shortage.take_in(accepted, listener).await;
+        }
+        if !listener.expects_somebody() || Instant::now() >= until {
+            return;
+        }
+        shortage.worker.executor.sleep(GREETING_PAUSE).await;
     }
 }
 

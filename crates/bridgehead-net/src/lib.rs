@@ -152,7 +152,7 @@ pub use exchange::CHUNKS;
 pub use executor::{Alarm, Executor, Round, Share};
 pub use forked::{Claim, descriptors as open_descriptors, disown as disown_descriptors};
 pub use forwarded::{Forwarding, Taken};
-pub use gate::shut_gate;
+pub use gate::shut_gates;
 pub use health_path::HealthPath;
 pub use listen::{ListenError, Listener, Ownership, Shutter};
 pub use log_pipe::LogPipe;

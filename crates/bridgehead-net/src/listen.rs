@@ -14,7 +14,7 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::Notify;
 
 use crate::forked;
-use crate::gate::drop_newcomers;
+use crate::gate::{drop_newcomers, has_greeted};
 use crate::handshake::Doorway;
 use crate::peer::{Address, Peer, Scheme};
 use crate::socket::Socket;
@@ -218,6 +218,15 @@ impl Open {
     /// The same of one whose parent is gone, for all that have it.
     pub(crate) fn shut_gate_for_all(&self) {
         self.only_of(&[Ownership::Ours, Ownership::Parents]).iter().for_each(drop_newcomers);
+    }
+
+    /// Whether somebody who knocked before the gate was shut may still come.
+    pub(crate) fn expects_somebody(&self) -> bool {
+        // A parent's is shut by that, which has waited for them.
+        let socket = self.only_of(&[Ownership::Ours]);
+        let port =
+            socket.and_then(|socket| socket.local_addr().ok()?.as_socket()).map(|address| address.port());
+        port.is_some_and(has_greeted)
     }
 
     /// Then nobody listens any more, whoever has the socket besides: clients are refused, and the port is free. Those who wait

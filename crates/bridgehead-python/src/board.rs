@@ -64,8 +64,9 @@ pub(crate) fn since_the_start() -> Duration {
     Duration::new(seconds.unwrap_or_default(), rest.unwrap_or_default())
 }
 
-/// Lets nobody new knock at a listening socket; those who have are let in as before.
+/// Lets nobody new knock at listening sockets, and waits for those who have been greeted; they are let in as before.
 #[pyfunction]
-pub(crate) fn shut_gate(descriptor: RawFd) -> PyResult<()> {
-    Ok(bridgehead_net::shut_gate(ffi::duplicate(descriptor)?)?)
+pub(crate) fn shut_gates(py: Python<'_>, descriptors: Vec<RawFd>) -> PyResult<()> {
+    let sockets: Vec<_> = descriptors.into_iter().map(ffi::duplicate).collect::<Result<_, _>>()?;
+    Ok(py.detach(|| bridgehead_net::shut_gates(sockets))?)
 }

@@ -105,7 +105,7 @@ mod _native {
     #[pymodule_export]
     use crate::admin::Admin;
     #[pymodule_export]
-    use crate::board::{Board, shut_gate};
+    use crate::board::{Board, shut_gates};
     #[pymodule_export]
     use crate::control::Control;
     #[pymodule_export]

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import Self
 
-from bridgehead._native import shut_gate
+from bridgehead._native import shut_gates
 from bridgehead.config import Config
 from bridgehead.sockets import Bound, Kind, bind
 
@@ -76,9 +76,8 @@ class Slots:
 
     def shut_gates(self) -> None:
         """Nobody new may knock; who waits is let in as before."""
-        for each in self._each():
-            if each.kind is Kind.TCP and not each.inherited:
-                shut_gate(each.socket.fileno())
+        ours = (each.socket for each in self._each() if each.kind is Kind.TCP and not each.inherited)
+        shut_gates([each.fileno() for each in ours])
 
     def _each(self) -> Iterable[Bound]:
         return {id(each): each for slot in self._slots for each in slot}.values()
