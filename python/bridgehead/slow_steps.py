@@ -21,9 +21,9 @@ from bridgehead import awaiters, log, theirs, whereabouts
 from bridgehead.errors import OUR_FOLDER
 
 _MOST = 100  # places: more are one mistake made everywhere
-LIBRARIES = (os.path.dirname(os.__file__), *site.getsitepackages(), OUR_FOLDER)
+_LIBRARIES = (os.path.dirname(os.__file__), *site.getsitepackages(), OUR_FOLDER)
 _OUR_LOOPS = os.path.join(OUR_FOLDER, "loops.py")
-RUN_LOOPS = (_OUR_LOOPS, os.path.join("asyncio", "base_events.py"))
+_RUN_LOOPS = (_OUR_LOOPS, os.path.join("asyncio", "base_events.py"))
 _POLL = (os.path.join(OUR_FOLDER, "selector.py"), os.path.join(os.path.dirname(os.__file__), "selectors.py"))
 _AFTERWARDS = (__file__, awaiters.__file__, whereabouts.__file__, os.path.join(OUR_FOLDER, "route.py"))
 # A loop that is not written in Python does not show what it calls.
@@ -131,7 +131,7 @@ class SlowSteps:
         if frame is not None and (callback := whereabouts.callback_in(frame)):
             return self._seen_for(callback, request)
         # One that polls, or says whose the step was, is through with it.
-        if frame is None or frame.f_code.co_filename.endswith((*RUN_LOOPS, *_POLL, *_AFTERWARDS)):
+        if frame is None or frame.f_code.co_filename.endswith((*_RUN_LOOPS, *_POLL, *_AFTERWARDS)):
             seen = self.whose(task)
             is_called = frame is not None and frame.f_code.co_filename == _OUR_LOOPS and task is None
             return self._seen_for(_NAMELESS, request) if is_called and seen == ("", "") else seen
@@ -161,9 +161,9 @@ def of_the_application(frame: FrameType | None, handlers: str = "") -> FrameType
     """The innermost that is neither a library's nor ours, or is in this file; not who runs the loop."""
     while frame is not None:
         file = frame.f_code.co_filename
-        if file.endswith(RUN_LOOPS):
+        if file.endswith(_RUN_LOOPS):
             return None
-        foreign = file.startswith((*LIBRARIES, "<frozen "))
+        foreign = file.startswith((*_LIBRARIES, "<frozen ", "<string>"))
         if not foreign or file == handlers or theirs.has(file):
             return frame
         frame = frame.f_back

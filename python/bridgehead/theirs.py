@@ -28,11 +28,6 @@ def claim(module: ModuleType | None) -> None:
             return
 
 
-def prefixes() -> tuple[str, ...]:
-    """What their files begin with."""
-    return tuple(_files)
-
-
 def has(file: str) -> bool:
     """Whether it is an application's, wherever it lies."""
-    return file.startswith(prefixes())
+    return file.startswith(tuple(_files))

@@ -11,9 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bridgehead import glimpse
 from bridgehead._native import Sheet, Vigil
-from bridgehead.glimpse import Glass
 
 if TYPE_CHECKING:
     from bridgehead.diagnostics import Watched
@@ -30,7 +28,6 @@ class Attention:
     place: Callable[[], tuple[str, str]]
     slow: Callable[[float, str, tuple[str, str] | None, bool], tuple[str, str]]
     over: Callable[[float, str, tuple[str, str]], None]
-    glass: Glass | None
 
 
 @contextmanager
@@ -48,7 +45,6 @@ def over(watched: "Watched", slow_step: float, what: str) -> Iterator[None]:
             place=watched.steps.place,
             slow=watched.steps.tell,
             over=watched.steps.over,
-            glass=glimpse.glass(),
         )
     )
     watched.steps.during = what

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from bridgehead import compress_options, glimpse, log, reports, trace
+from bridgehead import compress_options, log, reports, trace
 from bridgehead._native import Server as Network
 from bridgehead._native import Sheet, Tls
 from bridgehead.access_lines import AccessLines
@@ -23,7 +23,6 @@ from bridgehead.compress_options import Compression
 from bridgehead.diagnostics import Watched
 from bridgehead.errors import StartError
 from bridgehead.forwarded import Forwarding, Trusted, trusted
-from bridgehead.glimpse import Glass
 from bridgehead.lifespan import Lifespan
 from bridgehead.loop_trial import tasks_register
 from bridgehead.loops import OwnLoop
@@ -76,7 +75,6 @@ class Options:
     rota: Station | None
     sheet: Sheet
     slow_step: float | None
-    glass: Glass | None
     measures: bool
     spans: "Spans | None"
     health_path: str | None
@@ -270,7 +268,6 @@ class Worker:
             rota=place.station,
             sheet=place.watched.sheet,
             slow_step=config.slow_step or None,
-            glass=glimpse.glass() if config.slow_step else None,
             # Whether clients are welcome is judged by what is measured.
             measures=config.admin is not None or config.health_path is not None,
             spans=_spans(config),

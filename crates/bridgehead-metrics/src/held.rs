@@ -52,7 +52,9 @@ impl Sheet {
             }
             _ => place,
         };
-        self.places().read().into_iter().map(as_it_stands).collect()
+        // One that has not been counted is that of the step that runs, until its own is known.
+        let is_known = |(at, place): &(usize, BlockingPlace)| place.count > 0 || held_at == Some(*at);
+        self.places().read().into_iter().filter(is_known).map(as_it_stands).collect()
     }
 
     /// The longest step that was told of, and the one that runs if that is longer: for none while its place is not known.
@@ -70,7 +72,13 @@ impl Sheet {
     /// Nothing more comes, at this time in milliseconds since 1970: a step that ran until then has a place, if only that of an
     /// end.
     pub(crate) fn note_what_ran(&self, now: u64) {
-        if self.held().is_some() && self.place_that_holds().is_none() {
+        let Some(_) = self.held() else { return };
+        let held_at = self.place_that_holds();
+        let place =
+            self.places().read().into_iter().find(|(at, _)| Some(*at) == held_at).map(|(_, place)| place);
+        if let Some(place) = place.filter(|place| place.count == 0) {
+            self.note_place(&BlockingPlace { count: 1, longest: self.held_for(), last: now, ..place });
+        } else if held_at.is_none() {
             self.note_place(&BlockingPlace {
                 place: UNSEEN.to_owned(),
                 request: String::new(),

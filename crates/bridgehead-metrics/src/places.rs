@@ -25,7 +25,7 @@ const CAUSE: usize = 3;
 pub struct BlockingPlace {
     /// A function and a line, in words, and what it called if that is known.
     pub place: String,
-    /// Method and path of a request for which it did.
+    /// Method and path of the request for which it did so for the longest time.
     pub request: String,
     /// What kept the loop there, when it was seen last.
     pub cause: Cause,
@@ -41,10 +41,12 @@ impl BlockingPlace {
     /// The same place again, as somebody else saw it.
     pub(crate) fn join(&mut self, other: &Self) {
         self.count += other.count;
-        self.longest = self.longest.max(other.longest);
+        if other.longest > self.longest {
+            self.longest = other.longest;
+            self.request.clone_from(&other.request);
+        }
         if other.last > self.last {
             (self.last, self.cause) = (other.last, other.cause);
-            self.request.clone_from(&other.request);
         }
     }
 }
@@ -117,14 +119,16 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_is_seen_again_is_counted_with_its_longest_time_and_its_last_request() {
+    fn a_place_that_is_seen_again_is_counted_with_its_longest_time_and_the_request_of_that() {
         let words = words();
         let places = Places(&words);
         places.note(&seen("load()", 400, 1));
         places.note(&seen("save()", 300, 2));
         places.note(&seen("load()", 300, 3));
         let read: Vec<_> = places.read().into_iter().map(|(_, each)| each).collect();
-        let load = BlockingPlace { count: 2, longest: Duration::from_millis(400), ..seen("load()", 0, 3) };
+        let request = "GET /1".to_owned();
+        let load =
+            BlockingPlace { count: 2, longest: Duration::from_millis(400), request, ..seen("load()", 0, 3) };
         assert_eq!(read, [load, seen("save()", 300, 2)]);
     }
 

@@ -4,8 +4,8 @@
 //!
 //! Invariant: whoever sends an errand never waits for the GIL, nor for this thread.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use std::{io, iter};
@@ -18,6 +18,7 @@ use crate::lookout::Step;
 use crate::pace::{Pace, Said};
 use crate::sheets::milliseconds;
 use crate::suspicion::{self, Asking, Doing, Evidence, GilWait, Suspect};
+use crate::whereabouts::Whereabouts;
 
 /// Errands that may wait: two of a step, and one that counts, behind one that is being done.
 const ERRANDS: usize = 3;
@@ -37,24 +38,6 @@ pub(crate) enum Errand {
     Unseen(Vec<Duration>),
 }
 
-/// Where a step was seen to keep the GIL, and for which request, in its own words; empty if that is unknown.
-#[derive(Clone, Debug)]
-pub(crate) struct Sighted {
-    pub(crate) place: String,
-    pub(crate) request: String,
-}
-
-/// What is known of that, between the thread that looks without the GIL, and this one.
-#[derive(Clone, Debug, Default)]
-pub(crate) enum Sight {
-    #[default]
-    Awaited,
-    /// And it was counted.
-    Seen(Sighted),
-    /// The GIL was had before.
-    Closed,
-}
-
 /// A step that was noticed.
 #[derive(Debug)]
 pub(crate) struct SlowStep {
@@ -69,9 +52,8 @@ pub(crate) struct SlowStep {
     pub(crate) said: Said,
     /// What was seen of it, unless it was over by then.
     pub(crate) evidence: Option<Evidence>,
-    // Put here by the thread that looks, while it keeps the GIL; taken and closed by this one. A lock, since what is seen is
-    // counted under it.
-    pub(crate) sight: Arc<Mutex<Sight>>,
+    /// Closed by this thread before it says where that was.
+    pub(crate) whereabouts: Arc<Whereabouts>,
 }
 
 /// Whom it calls.
@@ -149,12 +131,13 @@ fn run(
                         Ok(())
                     }
                     Errand::Slow(step) => {
+                        step.whereabouts.close();
                         let slow = step.judge(py, pace, &looked, ahead.take().as_ref(), clock);
                         tell(py, sheet, inquiry, slow).map(|place| pace.just_over.told(step.step, place))
                     }
                     Errand::Unseen(steps) => steps.into_iter().try_for_each(|time| {
                         let (cause, moment) = (Cause::Unknown, Moment::Later);
-                        let slow = Slow { number: None, time, cause, moment, seen: None, is_counted: false };
+                        let slow = Slow { number: None, time, cause, moment, seen: None };
                         tell(py, sheet, inquiry, slow).map(drop)
                     }),
                     Errand::Over(time) => {
@@ -237,24 +220,8 @@ impl SlowStep {
     ) -> Slow {
         let ahead = ahead.filter(|ahead| ahead.step == self.step);
         let caught = ahead.filter(|ahead| ahead.caught(self));
-        let of = |cause, moment, time, seen| Slow {
-            number: Some(self.number),
-            time,
-            cause,
-            moment,
-            seen,
-            is_counted: false,
-        };
-        let is_over = self.step.is_over(pace);
-        if let Some(Sighted { place, request }) = self.take_sight() {
-            let time = if is_over { self.held } else { self.since.elapsed() };
-            let said = self.said.get().map(|whose| whose.request.clone());
-            let looked_at = || looked.seen.clone().filter(|_| !is_over).map(|(_, request)| request);
-            let in_words = said.or_else(looked_at).filter(|words| !words.is_empty());
-            let seen = Some((place, in_words.unwrap_or(request)));
-            return Slow { is_counted: true, ..of(Cause::CallWithGil, Moment::OfTheCause, time, seen) };
-        }
-        let Some(evidence) = self.evidence.as_ref().filter(|_| !is_over) else {
+        let of = |cause, moment, time, seen| Slow { number: Some(self.number), time, cause, moment, seen };
+        let Some(evidence) = self.evidence.as_ref().filter(|_| !self.step.is_over(pace)) else {
             pace.found(Cause::Unknown);
             let was = |evidence: &Evidence| evidence.of_what_is_over(&looked.wait);
             let cause = self.evidence.as_ref().map_or(Cause::Unknown, was);
@@ -282,15 +249,6 @@ impl SlowStep {
         };
         pace.found(cause);
         of(cause, Moment::of(cause, held), self.since.elapsed(), seen)
-    }
-
-    /// Where it was seen while it kept the GIL, if it was: from here on nobody looks any more.
-    pub(crate) fn take_sight(&self) -> Option<Sighted> {
-        let mut sight = self.sight.lock().unwrap_or_else(PoisonError::into_inner);
-        match std::mem::replace(&mut *sight, Sight::Closed) {
-            Sight::Seen(sighted) => Some(sighted),
-            Sight::Awaited | Sight::Closed => None,
-        }
     }
 
     /// What lets go of the GIL when it is asked to: Python code, many short calls that do without, or a call that was just over.
@@ -322,20 +280,15 @@ struct Slow {
     moment: Moment,
     /// Place and request.
     seen: Option<(String, String)>,
-    /// It was, by who saw it.
-    is_counted: bool,
 }
 
 /// Has it said, and keeps it for who asks. Gives what is kept, and is not to be counted again.
 fn tell(py: Python<'_>, sheet: &Sheet, inquiry: &Inquiry, slow: Slow) -> PyResult<BlockingPlace> {
-    let Slow { number, time, cause, moment, seen, is_counted } = slow;
-    if !is_counted {
-        sheet.blame(cause);
-    }
+    let Slow { number, time, cause, moment, seen } = slow;
+    sheet.blame(cause);
     let told = (time.as_secs_f64(), cause.in_words(), seen, moment == Moment::Later);
     let (place, request): (String, String) = inquiry.slow.call1(py, told)?.extract(py)?;
-    let count = u64::from(!is_counted);
-    let place = BlockingPlace { place, request, cause, count, longest: time, last: milliseconds() };
+    let place = BlockingPlace { place, request, cause, count: 1, longest: time, last: milliseconds() };
     match number {
         Some(number) => sheet.note_place_of(number, &place),
         None => sheet.note_place(&place),

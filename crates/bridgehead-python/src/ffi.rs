@@ -220,12 +220,6 @@ pub(crate) type Handler = extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_
 #[derive(Clone, Copy)]
 pub(crate) struct Disposition(libc::sigaction);
 
-impl std::fmt::Debug for Disposition {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Disposition").field(&self.0.sa_sigaction).finish()
-    }
-}
-
 impl PartialEq for Disposition {
     fn eq(&self, other: &Self) -> bool {
         self.0.sa_sigaction == other.0.sa_sigaction
@@ -261,19 +255,6 @@ impl Disposition {
         // SAFETY: the action came from the system, is SIG_DFL, or calls what is written for that.
         unsafe { libc::sigaction(signal, &raw const self.0, ptr::null_mut()) };
     }
-}
-
-/// Sends a signal to one thread of this process. Whether it is there.
-#[cfg(target_os = "linux")]
-pub(crate) fn signal_thread(thread: i32, signal: i32) -> bool {
-    // SAFETY: takes no pointer, and a number that is no thread of this process is refused.
-    unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, signal) == 0 }
-}
-
-/// Elsewhere threads have no such numbers.
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn signal_thread(_: i32, _: i32) -> bool {
-    false
 }
 
 /// Keeps signals away from this thread: they are for the threads that Python knows.

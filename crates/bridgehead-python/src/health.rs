@@ -16,7 +16,6 @@ use bridgehead_metrics::{Cause, Gauge};
 
 use crate::census::{Census, Errand, Inquiry};
 use crate::ffi::{self, ThreadClock};
-use crate::glimpse::Glimpser;
 use crate::idleness::Idleness;
 use crate::inbox::Probe;
 use crate::lookout::{Lookout, Want};
@@ -61,7 +60,6 @@ impl Health {
         ask: impl Fn(Probe) + Send + 'static,
         rests: Rests,
         inquiry: Inquiry,
-        glimpser: Option<Glimpser>,
     ) -> io::Result<Self> {
         let (suspect, slow) = (inquiry.suspect, pace.slow);
         // Who looked before has numbered steps as well.
@@ -72,8 +70,7 @@ impl Health {
         let watched = Arc::clone(&pace);
         let thread = thread::Builder::new().name("bridgehead-health".to_owned()).spawn(move || {
             ffi::block_signals();
-            let (mut lookout, mut idleness) =
-                (Lookout::new(slow, suspect, glimpser, Instant::now()), idleness);
+            let (mut lookout, mut idleness) = (Lookout::new(slow, suspect, Instant::now()), idleness);
             // How long a step was is told, though it may have to wait.
             let mut waits = None;
             while watched
@@ -93,10 +90,8 @@ impl Health {
                                 waits = Some(Want::Errand(errand));
                             }
                             // It was counted, so it has a cause.
-                            Err(TrySendError::Full(Errand::Slow(step))) => {
-                                if step.take_sight().is_none() {
-                                    watched.sheet.blame(Cause::Unknown);
-                                }
+                            Err(TrySendError::Full(Errand::Slow(_))) => {
+                                watched.sheet.blame(Cause::Unknown);
                             }
                             Err(TrySendError::Full(Errand::Unseen(steps))) => {
                                 steps.iter().for_each(|_| watched.sheet.blame(Cause::Unknown));

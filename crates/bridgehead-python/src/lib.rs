@@ -33,7 +33,6 @@ mod function;
 mod fused;
 mod gate;
 mod gate_tally;
-mod glimpse;
 mod heading;
 mod health;
 mod http;
@@ -95,6 +94,7 @@ mod watch;
 mod websocket;
 mod websocket_message;
 mod websocket_state;
+mod whereabouts;
 mod whose;
 mod yielded;
 

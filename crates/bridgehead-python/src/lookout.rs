@@ -12,19 +12,18 @@
 //! Invariant: of each step that is told of as slow the length is told as well, once it is over.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use bridgehead_metrics::{BlockingPlace, Cause, Counter, Gauge, Sheet, Timing};
+use bridgehead_metrics::{Cause, Counter, Gauge, Sheet, Timing};
 
-use crate::census::{Errand, Sight, Sighted, SlowStep};
-use crate::glimpse::Glimpser;
+use crate::census::{Errand, SlowStep};
 use crate::health::TICK;
 use crate::idleness::Loop;
 use crate::inbox::Probe;
 use crate::pace::{NOTABLE, Pace, micros};
-use crate::sheets::milliseconds;
 use crate::suspicion::{Evidence, Suspect};
+use crate::whereabouts::Whereabouts;
 
 /// A loop that has something to do and answers at once is asked so often.
 const CALM: Duration = Duration::from_millis(250);
@@ -109,10 +108,8 @@ struct Noticed {
     /// How long it had run by then.
     held: Duration,
     step: Step,
-    /// It seems to keep the GIL.
-    keeps_the_gil: bool,
-    /// Where it was seen to do so, for who tells of it later.
-    sight: Arc<Mutex<Sight>>,
+    /// Nobody knows where it is as long as it keeps the GIL, if it seems to.
+    whereabouts: Option<Arc<Whereabouts>>,
 }
 
 /// What is remembered from look to look.
@@ -120,8 +117,6 @@ struct Noticed {
 pub(crate) struct Lookout {
     slow: Duration,
     suspect: Suspect,
-    /// Asks a thread that keeps the GIL where it is, if it can be asked.
-    glimpser: Option<Glimpser>,
     /// A question without an answer yet.
     asked: Option<(Instant, Arc<OnceLock<Instant>>)>,
     last_asked: Instant,
@@ -139,11 +134,10 @@ pub(crate) struct Lookout {
 }
 
 impl Lookout {
-    pub(crate) fn new(slow: Duration, suspect: Suspect, glimpser: Option<Glimpser>, now: Instant) -> Self {
+    pub(crate) fn new(slow: Duration, suspect: Suspect, now: Instant) -> Self {
         Self {
             slow,
             suspect,
-            glimpser,
             asked: None,
             last_asked: now,
             // What was begun at the start is there to be counted.
@@ -210,7 +204,7 @@ impl Lookout {
         unseen.extend(pace.take_unseen());
         wants.extend(Some(unseen).filter(|all| !all.is_empty()).map(|all| Want::Errand(Errand::Unseen(all))));
         pace.says_meanwhile(now, self.suspect);
-        self.glimpse(pace);
+        self.name_request(pace);
         let active = came || pace.handles().is_some() || pace.running.load(Ordering::Relaxed) > 0;
         // An event is measured by itself, and nobody would answer before its end.
         if pace.handles().is_none() {
@@ -286,28 +280,19 @@ impl Lookout {
         Some(Want::Errand(Errand::Ahead(step)))
     }
 
-    /// Has a step that keeps the GIL say where it is, and keeps that where it is read without the GIL, and if this process
-    /// ends in it.
-    fn glimpse(&mut self, pace: &Pace) -> Option<()> {
-        let noticed = self.noticed.as_ref().filter(|noticed| noticed.keeps_the_gil)?;
-        let is_awaited = || matches!(*lock(&noticed.sight), Sight::Awaited) && !noticed.step.is_over(pace);
-        if !is_awaited() || !pace.waits_for_the_gil(Instant::now()) {
-            return None;
+    /// Says for which request a step keeps the GIL, where that is read without it, and if this process ends in it.
+    fn name_request(&self, pace: &Pace) {
+        let Some(Noticed { since, step: Step::Event(event), whereabouts: Some(whereabouts), .. }) =
+            &self.noticed
+        else {
+            return;
+        };
+        if !pace.waits_for_the_gil(Instant::now()) {
+            return;
         }
-        let place = self.glimpser.as_mut()?.look(self.suspect)?;
-        let request = noticed.step.event().and_then(|event| pace.asked_in(event)).unwrap_or_default();
-        let mut sight = lock(&noticed.sight);
-        // Who tells of it may have had the GIL meanwhile: then what was seen may be something else.
-        if !matches!(*sight, Sight::Awaited) || !pace.waits_for_the_gil(Instant::now()) {
-            return None;
+        if let Some(request) = pace.asked_in(*event) {
+            whereabouts.hide(&pace.sheet, self.steps, &request, since.elapsed());
         }
-        *sight = Sight::Seen(Sighted { place: place.clone(), request: request.clone() });
-        let (cause, longest) = (Cause::CallWithGil, noticed.since.elapsed());
-        let seen = BlockingPlace { place, request, cause, count: 1, longest, last: milliseconds() };
-        pace.sheet.blame(cause);
-        pace.sheet.note_place_of(self.steps, &seen);
-        pace.found(cause);
-        Some(())
     }
 
     /// Whether the loop is held for too long.
@@ -340,21 +325,18 @@ impl Lookout {
         if let Some(evidence) = &evidence {
             pace.is_held_meanwhile_by(evidence.while_the_gil_is_gone());
         }
-        let keeps_the_gil =
-            evidence.as_ref().is_some_and(|seen| seen.while_the_gil_is_gone() == Cause::CallWithGil);
-        let (sight, number) = (Arc::<Mutex<Sight>>::default(), self.steps);
-        let noticed = Noticed { since, held, step: step.clone(), keeps_the_gil, sight: Arc::clone(&sight) };
-        self.noticed = Some(noticed);
-        Some(Want::Errand(Errand::Slow(SlowStep { number, since, held, step, said, evidence, sight })))
+        let (whereabouts, number) = (Arc::<Whereabouts>::default(), self.steps);
+        let hidden = evidence.as_ref().filter(|seen| seen.while_the_gil_is_gone() == Cause::CallWithGil);
+        let hidden = hidden.map(|_| Arc::clone(&whereabouts));
+        self.noticed = Some(Noticed { since, held, step: step.clone(), whereabouts: hidden });
+        Some(Want::Errand(Errand::Slow(SlowStep { number, since, held, step, said, evidence, whereabouts })))
     }
-}
-
-fn lock(sight: &Mutex<Sight>) -> MutexGuard<'_, Sight> {
-    sight.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
 mod tests {
+    use bridgehead_metrics::BlockingPlace;
+
     use super::*;
     use crate::pace::Whose;
 
@@ -372,12 +354,7 @@ mod tests {
         fn new() -> Self {
             let pace = Pace::new(Sheet::own(), SLOW);
             let now = Instant::now() + TICK;
-            Self {
-                pace,
-                lookout: Lookout::new(SLOW, Suspect::this_thread(), None, now),
-                now,
-                seen: Loop::Rests,
-            }
+            Self { pace, lookout: Lookout::new(SLOW, Suspect::this_thread(), now), now, seen: Loop::Rests }
         }
 
         /// Time goes by, and it is looked.

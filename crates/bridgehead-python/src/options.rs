@@ -20,7 +20,6 @@ use crate::bounds::{Bounds, WebSockets};
 use crate::compression::Compression;
 use crate::default_headers::default_headers;
 use crate::ffi;
-use crate::glimpse::Glass;
 use crate::logs::{Logs, Wiring};
 use crate::network::Wanted;
 use crate::proxying::{Forwarding, Proxies};
@@ -47,8 +46,6 @@ pub(crate) struct Options {
     pub(crate) sheet: Py<sheets::Sheet>,
     /// Steps that hold the loop for longer are told of; without, nobody looks.
     pub(crate) slow_step: Option<f64>,
-    /// By which one that keeps the GIL is asked where it is, if it can be.
-    pub(crate) glass: Option<Glass>,
     /// Whether requests and connections are measured as well.
     pub(crate) measures: bool,
     /// Where requests are traced to.

@@ -19,7 +19,6 @@ use crate::callables::Callables;
 use crate::census::{InAll, Inquiry, in_all};
 use crate::drain::Bridge;
 use crate::figures::Figures;
-use crate::glimpse::Glass;
 use crate::health::{Health, Rests};
 use crate::lent::Lender;
 use crate::listening::{Doors, Shutters, listeners};
@@ -158,8 +157,7 @@ impl Server {
         let Host { census: look, place, slow: tell, over, .. } = host;
         let inquiry = Inquiry { look, place, slow: tell, over, suspect };
         let asked = Arc::clone(&bridge.get().inbox);
-        let glimpser = options.glass.map(Glass::open).transpose()?;
-        let watch = |pace| Health::start(pace, move |probe| asked.probe(probe), rests, inquiry, glimpser);
+        let watch = |pace| Health::start(pace, move |probe| asked.probe(probe), rests, inquiry);
         let health = pace.map(watch).transpose()?;
         let (network, health) = (Mutex::new(Some(network)), Mutex::new(health));
         let registers = StandIn::take_place(py, options.tasks_register)?;

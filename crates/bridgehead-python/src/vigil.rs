@@ -12,7 +12,6 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 
 use crate::census::Inquiry;
-use crate::glimpse::Glass;
 use crate::health::{Health, Rests};
 use crate::inbox::Probe;
 use crate::pace::Pace;
@@ -30,7 +29,6 @@ struct Attention {
     place: Py<PyAny>,
     slow: Py<PyAny>,
     over: Py<PyAny>,
-    glass: Option<Glass>,
 }
 
 /// Begins on the loop's thread.
@@ -56,7 +54,7 @@ struct Question {
 impl Vigil {
     #[new]
     fn new(py: Python<'_>, attention: Attention) -> PyResult<Self> {
-        let Attention { event_loop, sheet, slow_step, census: look, place, slow, over, glass } = attention;
+        let Attention { event_loop, sheet, slow_step, census: look, place, slow, over } = attention;
         let question = Arc::new(Question { wake: Descriptor::new()?, probe: Mutex::default() });
         let answers = Answers(Arc::clone(&question));
         event_loop.call_method1(py, "add_reader", (question.wake.number(), answers))?;
@@ -64,9 +62,8 @@ impl Vigil {
         let pace = Arc::new(Pace::new(sheet.get().words(), slow_step));
         let asked = Arc::clone(&question);
         let inquiry = Inquiry { look, place, slow, over, suspect: Suspect::this_thread() };
-        let glimpser = glass.map(Glass::open).transpose()?;
         // Nobody would rouse it.
-        let health = Health::start(pace, move |probe| asked.ask(probe), Rests::Watched, inquiry, glimpser)?;
+        let health = Health::start(pace, move |probe| asked.ask(probe), Rests::Watched, inquiry)?;
         Ok(Self { event_loop, question, process: process::id(), health: Mutex::new(Some(health)) })
     }
 
