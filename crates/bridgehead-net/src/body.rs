@@ -82,13 +82,23 @@ impl AnswerBody {
             if half.after() == After::Close {
                 self.turn.close_after();
             }
+            self.tell_late();
             self.kind = Kind::Ended;
+        }
+    }
+
+    fn tell_late(&self) {
+        if let Kind::Stream(half, _) = &self.kind
+            && let Some(refusal) = half.take_late()
+        {
+            self.turn.refused_late(refusal);
         }
     }
 }
 
 impl Drop for AnswerBody {
     fn drop(&mut self) {
+        self.tell_late();
         if let Kind::Stream(half, Framing::Declared(0)) = std::mem::replace(&mut self.kind, Kind::Ended) {
             self.turn.wait_for(half.served());
         }

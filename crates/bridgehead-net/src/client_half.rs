@@ -156,6 +156,11 @@ impl ClientHalf {
         self.shared.lock().upload.keeps = false;
     }
 
+    /// What the client could not be told any more; given once.
+    pub(crate) fn take_late(&self) -> Option<Refusal> {
+        self.shared.lock().download.late.take()
+    }
+
     /// What becomes of the connection; settled when the answer is complete.
     pub(crate) fn after(&self) -> After {
         self.shared.lock().download.after

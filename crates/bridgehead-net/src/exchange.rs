@@ -151,6 +151,8 @@ pub(crate) struct Download {
     /// Bytes that whoever writes has taken, and that have not left as far as is known.
     pub(crate) laden: usize,
     pub(crate) flow: Flow,
+    /// What the client cannot be told any more, since its answer has begun.
+    pub(crate) late: Option<Refusal>,
     /// What follows the last chunk.
     pub(crate) trailers: Option<HeaderMap>,
     pub(crate) after: After,
@@ -187,6 +189,7 @@ pub(crate) fn open(app: Arc<dyn App>, body: Flow) -> (ClientHalf, Uploader, AppH
                 last: 0,
                 laden: 0,
                 flow: Flow::Open,
+                late: None,
                 trailers: None,
                 after: After::KeepAlive,
                 client: None,
@@ -352,6 +355,8 @@ impl State {
     /// Gives whom to wake.
     pub(crate) fn refuse(&mut self, refusal: Refusal) -> Vec<Waker> {
         if self.download.begun || self.download.answer.is_some() || self.download.flow != Flow::Open {
+            // What follows in the stream of bytes is not known to be a request.
+            (self.download.late, self.download.after) = (Some(refusal), After::Close);
             return Vec::new();
         }
         self.download.answer = Some(Answer::Refused(refusal));

@@ -88,6 +88,8 @@ impl Shared {
         if !state.download.begun && !state.is_gone() {
             state.download.answer = Some(Answer::Refused(late));
             state.download.unsent.clear();
+        } else if !state.is_gone() {
+            state.download.late = Some(late);
         }
         let (parked, cancelled) = (state.unpark(), state.cancel());
         let wakers = state.abandon();

@@ -168,6 +168,12 @@ impl Turn {
         self
     }
 
+    /// The same when its answer has begun: its client cannot be told.
+    pub(crate) fn refused_late(&self, refusal: Refusal) {
+        self.line.config.tally.refused(refusal);
+        self.line.tell_refusal(&self.peer, || refusal.text().to_owned(), self.trace.as_ref());
+    }
+
     pub(crate) fn wrote(&mut self, bytes: usize) {
         if let Some(record) = &mut self.record {
             record.wrote(bytes);

@@ -135,3 +135,26 @@ async fn a_request_that_ends_with_its_client_leaves_the_queue_as_well() {
     assert_eq!(next.half.finish(head(200, &[]), Bytes::new()), Room::Free);
     assert_eq!(waits.answer().await.status, 200);
 }
+
+#[tokio::test]
+async fn what_a_client_cannot_be_told_any_more_is_counted_and_ends_its_connection() {
+    let mut config = plain(LONG);
+    config.bounds.body = Some(100);
+    let tally = config.tally.clone();
+    let site = Site::open(config);
+    let (mut client, arrival) =
+        site.ask(b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n").await;
+    assert_eq!(arrival.half.receive(TOKEN), Reception::Nothing);
+    assert_eq!(arrival.half.start(head(200, &[])), Room::Free);
+    assert_eq!(arrival.half.write(Bytes::from_static(b"part"), More::Follows), Room::Free);
+    arrival.half.push_out();
+    assert_eq!(client.head().await.status, 200);
+    client.send(&[b"65\r\n", &[b'x'; 101][..], b"\r\n0\r\n\r\n", GET].concat()).await;
+    site.told(TOKEN).await;
+    assert_eq!(arrival.half.receive(TOKEN), Reception::Gone);
+    assert_eq!(arrival.half.write(Bytes::from_static(b"end"), More::Ends), Room::Free);
+    let (rest, _) = client.rest().await;
+    assert!(rest.ends_with(b"0\r\n\r\n"), "{rest:?}");
+    assert!(site.is_quiet().await);
+    assert_eq!(tally.counts()["large_body"], 1);
+}
