@@ -11,6 +11,7 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use bridgehead_metrics::Gauge;
+use bridgehead_websocket::Memory;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
@@ -24,7 +25,6 @@ use crate::gate::{GREETING_PAUSE, GREETING_TIME};
 use crate::handshake;
 use crate::listen::{Door, Listener, Open};
 use crate::loop_life;
-use crate::memory::{self, Memory};
 use crate::peer::Peer;
 use crate::preamble;
 use crate::reclaim::Reclaim;
@@ -69,7 +69,7 @@ impl Worker {
     pub(crate) fn new(config: Config, app: Arc<dyn App>, watch: Watch, executor: Executor) -> Self {
         let admission = config.admission.get_or_init(|| admission(&config)).clone();
         let crowd = Crowd::new(config.bounds.connections, executor.clone());
-        let memory = Memory::new(memory::ALL);
+        let memory = Memory::of_a_worker();
         let reclaim = Reclaim::new(config.give_back, executor.clone());
         let (config, pool, parent) = (Arc::new(config), Handle::current(), parent_id());
         Self { config, app, watch, executor, pool, admission, crowd, memory, reclaim, parent }

@@ -6,12 +6,12 @@
 
 use bridgehead_asgi::ResponseParts;
 use bridgehead_coding::{Accepted, Coding, Encoder, Policy, SLICE};
+use bridgehead_websocket::{Loan, Memory};
 use http::header::IF_NONE_MATCH;
 use http::{HeaderValue, Method, StatusCode, request};
 
 use crate::client_half::ClientHalf;
 use crate::exchange::Answer;
-use crate::memory::{Loan, Memory};
 use crate::press::Press;
 
 /// Bytes for all encoders of a worker.

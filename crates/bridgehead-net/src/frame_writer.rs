@@ -10,12 +10,11 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use bridgehead_websocket::{Message, Opcode};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use tokio::io::AsyncWrite;
 
 use crate::exchange::HIGH_WATER;
-use crate::frame::{self, Opcode};
-use crate::websocket::Message;
 
 /// A payload this large leaves alone: copying it would cost more than a slice of a write.
 const JOINED: usize = 16 * 1024;
@@ -51,7 +50,7 @@ impl FrameWriter {
         let opcode = message.opcode();
         let payload = message.into_payload();
         let before = self.tail.len();
-        frame::write_head(opcode, payload.len(), &mut self.tail);
+        bridgehead_websocket::write_head(opcode, payload.len(), &mut self.tail);
         self.size += self.tail.len() - before;
         self.payload(payload);
     }
@@ -59,7 +58,7 @@ impl FrameWriter {
     /// A compressed message, or a part of it; of all but the first the opcode is that of a continuation.
     pub(crate) fn compressed(&mut self, opcode: Opcode, is_last: bool, payload: Bytes) {
         let before = self.tail.len();
-        frame::write_compressed_head(opcode, is_last, payload.len(), &mut self.tail);
+        bridgehead_websocket::write_compressed_head(opcode, is_last, payload.len(), &mut self.tail);
         self.size += self.tail.len() - before;
         self.payload(payload);
     }
@@ -91,13 +90,13 @@ impl FrameWriter {
     pub(crate) fn close(&mut self, said: Option<(u16, &str)>) {
         self.pong = None;
         let before = self.tail.len();
-        frame::write_close(said, &mut self.tail);
+        bridgehead_websocket::write_close(said, &mut self.tail);
         self.size += self.tail.len() - before;
     }
 
     fn control(&mut self, opcode: Opcode, payload: &[u8]) {
         let before = self.tail.len();
-        frame::write_control(opcode, payload, &mut self.tail);
+        bridgehead_websocket::write_control(opcode, payload, &mut self.tail);
         self.size += self.tail.len() - before;
     }
 

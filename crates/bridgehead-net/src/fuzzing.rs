@@ -9,19 +9,16 @@ use std::io::Write;
 
 use bridgehead_asgi::ResponseHead;
 use bridgehead_tls::{Clients, Credentials, Demand, Files, Policy, Settings, Source, Version};
+use bridgehead_websocket::{Decoder, Deflation, Event, Failure, Memory};
 use http::header::SEC_WEBSOCKET_EXTENSIONS;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::config::HeadLimits;
-use crate::deflate::Deflation;
-use crate::deflate_offer;
 use crate::escape;
 use crate::forwarded::{Forwarding, Taken};
-use crate::frame::{Decoder, Event, Failure};
 pub use crate::fuzzed_connection::{http1, http2, websocket};
 pub use crate::fuzzed_messages::messages;
 use crate::guard::{Breach, Guard};
-use crate::memory::{self, Memory};
 use crate::peer::{Address, Peer, Scheme};
 use crate::proxies::{Known, Proxies};
 use crate::proxy_protocol::{self, Header};
@@ -156,12 +153,12 @@ pub fn websocket_frames(bytes: &[u8]) {
 }
 
 fn frames(script: &[u8], piece: usize, compressed: bool) -> (Vec<Event>, Option<Failure>) {
-    let memory = Memory::new(memory::ALL);
+    let memory = Memory::of_a_worker();
     let offer = HeaderMap::from_iter([(
         SEC_WEBSOCKET_EXTENSIONS,
         HeaderValue::from_static("permessage-deflate; client_max_window_bits"),
     )]);
-    let agreed = deflate_offer::agree(&offer).filter(|_| compressed);
+    let agreed = bridgehead_websocket::agree(&offer).filter(|_| compressed);
     let deflation = agreed.and_then(|agreed| Deflation::new(agreed, &memory));
     let mut decoder = Decoder::new(64 * 1024, memory, deflation.map(|both| both.inflater));
     let mut events = Vec::new();

@@ -8,13 +8,13 @@
 use std::task::{Context, Poll};
 
 use bridgehead_coding::{Encoder, SLICE, Spoiled};
+use bridgehead_websocket::Loan;
 use bytes::Bytes;
 use http::HeaderMap;
 use http_body::Frame;
 
 use crate::client_half::{Before, BrokenOff};
 use crate::exchange::Shared;
-use crate::memory::Loan;
 
 /// Bytes that are given on before there are more.
 const PIECE: usize = 16 * 1024;
@@ -142,9 +142,9 @@ mod tests {
     use crate::app_half::AppHalf;
     use crate::client_half::ClientHalf;
     use crate::exchange::{self, Flow};
-    use crate::memory::Memory;
     use bridgehead_asgi::More;
     use bridgehead_coding::Coding;
+    use bridgehead_websocket::Memory;
     use std::sync::Arc;
     use std::task::Waker;
 

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use std::task::Context;
 
 use bridgehead_asgi::Closing;
+use bridgehead_websocket::{Deflation, Message};
 
 use crate::config::WebSockets;
-use crate::deflate::Deflation;
 use crate::meters::Conversation;
-use crate::websocket::{Ending, Message, Shared, Stage, wake};
+use crate::websocket::{Ending, Shared, Stage, wake};
 
 /// The network's end. Dropped while it is open, the client is gone.
 #[derive(Debug)]

@@ -7,9 +7,8 @@
 use std::collections::BTreeMap;
 
 use bridgehead_metrics::{Counter, REASONS, Sheet};
+use bridgehead_websocket::{NO_MEMORY, TOO_BIG};
 
-use crate::frame::TOO_BIG;
-use crate::partial::NO_MEMORY;
 use crate::refusal::Refusal;
 
 /// The number of the first hardship: behind all refusals that there may ever be.

@@ -20,12 +20,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
 use bridgehead_asgi::Closing;
-use bytes::Bytes;
+use bridgehead_websocket::Message;
 
 use crate::app::{App, Token};
 use crate::app_half::{Outbox, Room};
 use crate::exchange::{CHUNKS, HIGH_WATER, LOW_WATER};
-use crate::frame::Opcode;
 use crate::session_end::SessionEnd;
 use crate::websocket_half::WebSocketHalf;
 
@@ -37,39 +36,6 @@ const NO_STATUS: u16 = 1005;
 
 /// The connection is gone, and nothing was said.
 const LOST: u16 = 1006;
-
-/// One message, whole.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Message {
-    /// UTF-8.
-    Text(Bytes),
-    /// Anything.
-    Binary(Bytes),
-}
-
-impl Message {
-    /// Its bytes.
-    #[must_use]
-    pub fn payload(&self) -> &Bytes {
-        match self {
-            Self::Text(payload) | Self::Binary(payload) => payload,
-        }
-    }
-
-    pub(crate) fn into_payload(self) -> Bytes {
-        match self {
-            Self::Text(payload) | Self::Binary(payload) => payload,
-        }
-    }
-
-    /// What its first frame says.
-    pub(crate) fn opcode(&self) -> Opcode {
-        match self {
-            Self::Text(_) => Opcode::Text,
-            Self::Binary(_) => Opcode::Binary,
-        }
-    }
-}
 
 /// Why a WebSocket is over, as its application is told.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use bridgehead_asgi::Closing;
+use bridgehead_websocket::Message;
 
 use crate::app::Token;
 use crate::app_half::{Kept, Outbox, Room};
-use crate::websocket::{Ending, Message, Shared, Stage, wake};
+use crate::websocket::{Ending, Shared, Stage, wake};
 
 /// The application's end. Dropped while it is open, it closes.
 #[derive(Debug)]

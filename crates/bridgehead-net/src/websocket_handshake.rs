@@ -6,6 +6,7 @@
 //! Invariant: what is in order is answered by the application, what is not never reaches it.
 
 use bridgehead_asgi::{Acceptance, is_token};
+use bridgehead_websocket::{Agreement, Deflation, Memory};
 use http::header::{
     CONNECTION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, SEC_WEBSOCKET_ACCEPT as ACCEPT,
     SEC_WEBSOCKET_EXTENSIONS as EXTENSIONS, SEC_WEBSOCKET_KEY as KEY, SEC_WEBSOCKET_PROTOCOL as PROTOCOL,
@@ -15,9 +16,6 @@ use http::{Method, Response, StatusCode, Version, request};
 use sha1_smol::Sha1;
 
 use crate::config::WebSockets;
-use crate::deflate::Deflation;
-use crate::deflate_offer::{self, Agreement};
-use crate::memory::Memory;
 use crate::refusal::Refusal;
 
 /// RFC 6455 §1.3.
@@ -56,7 +54,7 @@ pub(crate) fn judge(head: &request::Parts) -> Result<Handshake, Refusal> {
     Ok(Handshake {
         accept: Some(accept_of(key.as_bytes())),
         subprotocols: subprotocols(&head.headers)?,
-        agreed: deflate_offer::agree(&head.headers),
+        agreed: bridgehead_websocket::agree(&head.headers),
     })
 }
 
@@ -68,7 +66,7 @@ pub(crate) fn judge_stream(head: &request::Parts) -> Result<Handshake, Refusal> 
     Ok(Handshake {
         accept: None,
         subprotocols: subprotocols(&head.headers)?,
-        agreed: deflate_offer::agree(&head.headers),
+        agreed: bridgehead_websocket::agree(&head.headers),
     })
 }
 

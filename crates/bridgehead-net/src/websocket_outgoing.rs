@@ -11,14 +11,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
+use bridgehead_websocket::{Deflater, Message, Opcode, SLICE};
 use bytes::{Buf, Bytes};
 use tokio::io::AsyncWrite;
 
-use crate::deflate::{Deflater, SLICE};
-use crate::frame::Opcode;
 use crate::frame_writer::FrameWriter;
 use crate::pace::{Pace, PaceLimits};
-use crate::websocket::Message;
 
 pub(crate) struct Outgoing {
     /// Taken from the application, and not in frames yet.

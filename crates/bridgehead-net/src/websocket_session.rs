@@ -13,6 +13,7 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
+use bridgehead_websocket::{Decoder, Event, Failure};
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -20,7 +21,6 @@ use crate::accept::Worker;
 use crate::course::{Course, Deaf, Late, Reading, Takes};
 use crate::executor::Executor;
 use crate::farewell::THROWN_AWAY;
-use crate::frame::{Decoder, Event, Failure};
 use crate::heart::{Beat, Heart};
 use crate::meters::Conversation;
 use crate::session_end::{Opened, SessionEnd, Wish};

@@ -5,7 +5,8 @@
 use std::sync::Arc;
 
 use bridgehead_asgi::{Acceptance, Closing, Misuse, More, ResponseHead, WebSocketMessage};
-use bridgehead_net::{Ending, Message};
+use bridgehead_net::Ending;
+use bridgehead_websocket::Message;
 use bytes::Bytes;
 use pyo3::intern;
 use pyo3::prelude::*;

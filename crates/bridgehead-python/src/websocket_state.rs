@@ -5,7 +5,8 @@
 //! Invariant: `websocket.connect` is given once and first, `websocket.disconnect` once and last.
 
 use bridgehead_asgi::{Acceptance, Closing, Hearing, NotTaken, WebSocket, WebSocketMessage};
-use bridgehead_net::{AppHalf, Ending, Heard, Message, Reception, Room, Token, WebSocketHalf};
+use bridgehead_net::{AppHalf, Ending, Heard, Reception, Room, Token, WebSocketHalf};
+use bridgehead_websocket::Message;
 use pyo3::PyResult;
 
 use crate::raise;

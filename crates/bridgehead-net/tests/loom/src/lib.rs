@@ -16,7 +16,7 @@ mod climb;
 mod gradient;
 #[path = "../../../src/look.rs"]
 mod look;
-#[path = "../../../src/memory.rs"]
+#[path = "../../../../bridgehead-websocket/src/memory.rs"]
 mod memory;
 #[path = "../../../src/summons.rs"]
 mod summons;

@@ -20,7 +20,7 @@ const MOST: u8 = 15;
 
 /// How both sides compress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Agreement {
+pub struct Agreement {
     /// Bits of our window.
     pub(crate) ours: u8,
     /// Bits of the client's, if it lets us say.
@@ -32,7 +32,8 @@ pub(crate) struct Agreement {
 }
 
 /// The first offer that can be kept to.
-pub(crate) fn agree(headers: &HeaderMap) -> Option<Agreement> {
+#[must_use]
+pub fn agree(headers: &HeaderMap) -> Option<Agreement> {
     let values = headers.get_all(EXTENSIONS).iter();
     values.flat_map(|value| split(value.as_bytes(), b',')).find_map(Agreement::of)
 }
@@ -74,7 +75,8 @@ impl Agreement {
     }
 
     /// As the handshake's answer has it.
-    pub(crate) fn answer(&self) -> HeaderValue {
+    #[must_use]
+    pub fn answer(&self) -> HeaderValue {
         let mut text = format!("permessage-deflate; server_max_window_bits={}", self.ours);
         if let Some(bits) = self.theirs {
             text.push_str(&format!("; client_max_window_bits={bits}"));

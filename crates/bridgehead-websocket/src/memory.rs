@@ -12,27 +12,36 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use loom::sync::atomic::{AtomicUsize, Ordering};
 
 /// Bytes for all WebSockets of a worker.
-pub(crate) const ALL: usize = 256 * 1024 * 1024;
+const ALL: usize = 256 * 1024 * 1024;
 
 /// Bytes that are still to be had. Clones are the same.
 #[derive(Clone, Debug)]
 // The network's threads take, and the loop's thread gives back what Python has taken over.
-pub(crate) struct Memory(Arc<AtomicUsize>);
+pub struct Memory(Arc<AtomicUsize>);
 
 /// Bytes that are taken. Dropped, they are there for others.
 #[derive(Debug)]
-pub(crate) struct Loan {
+pub struct Loan {
     memory: Memory,
     size: usize,
 }
 
 impl Memory {
-    pub(crate) fn new(size: usize) -> Self {
+    /// What all WebSockets of a worker have.
+    #[must_use]
+    pub fn of_a_worker() -> Self {
+        Self::new(ALL)
+    }
+
+    /// So many bytes.
+    #[must_use]
+    pub fn new(size: usize) -> Self {
         Self(Arc::new(AtomicUsize::new(size)))
     }
 
     /// So much, if there is so much.
-    pub(crate) fn lend(&self, size: usize) -> Option<Loan> {
+    #[must_use]
+    pub fn lend(&self, size: usize) -> Option<Loan> {
         self.take(size).then(|| Loan { memory: self.clone(), size })
     }
 
@@ -44,7 +53,7 @@ impl Memory {
 
 impl Loan {
     /// Gives whether there is so much in all. A loan never shrinks.
-    pub(crate) fn grow_to(&mut self, size: usize) -> bool {
+    pub fn grow_to(&mut self, size: usize) -> bool {
         let more = size.saturating_sub(self.size);
         let had = self.memory.take(more);
         if had {

@@ -12,7 +12,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use zlib_rs::{Deflate, DeflateConfig, DeflateFlush, Inflate, InflateFlush, Status};
 
 use crate::deflate_offer::Agreement;
-use crate::frame::{Failure, TOO_BIG};
+use crate::failure::{Failure, TOO_BIG};
 use crate::memory::{Loan, Memory};
 
 /// What each message ends with, and leaves out (§7.2.1).
@@ -34,7 +34,7 @@ const MEMORY_LEVEL: i32 = 5;
 const LEAST: usize = 64;
 
 /// Bytes that are compressed at once; a larger message leaves in fragments of as many.
-pub(crate) const SLICE: usize = 64 * 1024;
+pub const SLICE: usize = 64 * 1024;
 
 /// Bytes that are inflated at once, and compressed.
 const STEP: usize = 16 * 1024;
@@ -43,14 +43,17 @@ const BROKEN: Failure = Failure { code: 1007, reason: "the message could not be 
 
 /// What a connection compresses and inflates with.
 #[derive(Debug)]
-pub(crate) struct Deflation {
-    pub(crate) inflater: Box<Inflater>,
-    pub(crate) deflater: Box<Deflater>,
+pub struct Deflation {
+    /// For what the client sends.
+    pub inflater: Box<Inflater>,
+    /// For what it is sent.
+    pub deflater: Box<Deflater>,
 }
 
 impl Deflation {
     /// None when there is no memory for it.
-    pub(crate) fn new(agreed: Agreement, memory: &Memory) -> Option<Self> {
+    #[must_use]
+    pub fn new(agreed: Agreement, memory: &Memory) -> Option<Self> {
         let loan = memory.lend(INFLATER)?;
         let inflater = Inflater { agreed, inner: None, ended: false, _loan: loan };
         let deflater = Deflater { agreed, memory: memory.clone(), inner: None, used: false };
@@ -60,7 +63,7 @@ impl Deflation {
 }
 
 /// Inflates what a client sends.
-pub(crate) struct Inflater {
+pub struct Inflater {
     agreed: Agreement,
     /// Made for the first message.
     inner: Option<Inflate>,
@@ -144,7 +147,7 @@ impl Inflater {
 }
 
 /// Compresses what a client is sent.
-pub(crate) struct Deflater {
+pub struct Deflater {
     agreed: Agreement,
     memory: Memory,
     inner: Option<(Deflate, Loan)>,
@@ -154,7 +157,7 @@ pub(crate) struct Deflater {
 
 impl Deflater {
     /// Whether a message of this size is to be compressed.
-    pub(crate) fn takes(&mut self, size: usize) -> bool {
+    pub fn takes(&mut self, size: usize) -> bool {
         if size < LEAST {
             return false;
         }
@@ -166,7 +169,7 @@ impl Deflater {
     }
 
     /// Compresses a part of a message, or the last one. Gives None if there is nothing to compress with.
-    pub(crate) fn deflate(&mut self, input: &[u8], is_last: bool) -> Option<Bytes> {
+    pub fn deflate(&mut self, input: &[u8], is_last: bool) -> Option<Bytes> {
         let (inner, _) = self.inner.as_mut()?;
         self.used = true;
         let mut out = BytesMut::new();
@@ -194,7 +197,7 @@ impl Deflater {
     }
 
     /// Gives the memory back if nothing was compressed since this was asked last: a window may begin anew at any time.
-    pub(crate) fn rest(&mut self) {
+    pub fn rest(&mut self) {
         if !std::mem::take(&mut self.used) {
             self.inner = None;
         }
@@ -296,7 +299,7 @@ mod tests {
 
     #[test]
     fn messages_of_any_size_come_as_they_were_in_whatever_pieces() {
-        let memory = Memory::new(crate::memory::ALL);
+        let memory = Memory::of_a_worker();
         for offer in [
             "permessage-deflate",
             "permessage-deflate; client_max_window_bits=9; server_max_window_bits=9",
@@ -317,7 +320,7 @@ mod tests {
 
     #[test]
     fn each_message_is_there_with_its_last_byte_whoever_has_had_a_turn() {
-        let memory = Memory::new(crate::memory::ALL);
+        let memory = Memory::of_a_worker();
         let Deflation { inflater, mut deflater } = both("permessage-deflate", &memory);
         let mut decoder = Decoder::new(LIMIT, memory, Some(inflater));
         for _ in 0..300 {
@@ -328,7 +331,7 @@ mod tests {
 
     #[test]
     fn much_that_comes_of_little_takes_many_turns() {
-        let memory = Memory::new(crate::memory::ALL);
+        let memory = Memory::of_a_worker();
         let Deflation { inflater, mut deflater } = both("permessage-deflate", &memory);
         let mut decoder = Decoder::new(LIMIT, memory.clone(), Some(inflater));
         let bytes = frames(&mut deflater, &vec![0; LIMIT]);
@@ -366,7 +369,7 @@ mod tests {
 
     #[test]
     fn streams_that_end_again_and_again_take_turns_too() {
-        let memory = Memory::new(crate::memory::ALL);
+        let memory = Memory::of_a_worker();
         let Deflation { mut inflater, .. } = both("permessage-deflate", &memory);
         let (mut out, mut turn) = (Vec::new(), 256 * 1024);
         let ends = [3, 0].repeat(1000);

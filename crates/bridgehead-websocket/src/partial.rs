@@ -9,11 +9,11 @@ use std::fmt::Debug;
 use bytes::Bytes;
 
 use crate::deflate::{Allowance, Inflater};
-use crate::frame::{Failure, NO_TEXT, TOO_BIG};
+use crate::failure::{Failure, NO_MEMORY, NO_TEXT, TOO_BIG};
 use crate::mask;
 use crate::memory::{Loan, Memory};
+use crate::message::Message;
 use crate::text;
-use crate::websocket::Message;
 
 /// Frames of a message that may come without a byte.
 const EMPTY_FRAMES: usize = 1024;
@@ -23,9 +23,6 @@ const FREE: usize = 4 * 1024;
 
 /// Bytes that are inflated in one go.
 const STEP: usize = 4 * 1024;
-
-pub(crate) const NO_MEMORY: Failure =
-    Failure { code: 1013, reason: "there is no memory left for the message" };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {

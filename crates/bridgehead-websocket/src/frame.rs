@@ -1,19 +1,21 @@
-//! RFC 6455's frames, as a server reads and writes them.
+//! RFC 6455's frames, as a server reads them; it writes them by `head`.
 //!
-//! Not what follows from them: answers to pings, the close handshake and all deadlines are `session`'s. Bytes are taken as
+//! Not what follows from them: answers to pings, the close handshake and all deadlines are the network's. Bytes are taken as
 //! they come, in whatever pieces; what becomes of a message's payload is `partial`'s.
 //!
 //! Invariant: memory is taken for bytes that came, never for bytes that were announced.
 
-use bytes::{BufMut, Bytes, BytesMut};
+use bytes::Bytes;
 
 use bridgehead_asgi::is_close_code;
 
 use crate::deflate::Inflater;
+use crate::failure::{Failure, NO_TEXT};
+use crate::head::{COMPRESSED, FIN};
 use crate::mask;
 use crate::memory::Memory;
+use crate::message::Message;
 use crate::partial::{Kind, Means, Partial};
-use crate::websocket::Message;
 
 /// Bytes of the longest head: two, eight of length, four of key.
 const LONGEST_HEAD: usize = 14;
@@ -24,41 +26,31 @@ const LONGEST_CONTROL: usize = 125;
 /// Bytes that a client's messages may be inflated to before others have their turn.
 const TURN: usize = 256 * 1024;
 
-const FIN: u8 = 0x80;
 const RESERVED: u8 = 0x70;
-/// RFC 7692 §6: the first reserved bit.
-const COMPRESSED: u8 = 0x40;
 const MASKED: u8 = 0x80;
 
 /// Something whole.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Event {
+pub enum Event {
+    /// A message, with its last byte.
     Message(Message),
+    /// To be answered by what it holds.
     Ping(Bytes),
+    /// Of no ping in particular.
     Pong,
-    /// Without a code, nothing was said.
+    /// The client closes. Without a code, nothing was said.
     Close(Option<(u16, String)>),
     /// Nothing is whole yet, but much was inflated: others are to have their turn. What is left of the input has more.
     Turn,
-}
-
-/// Why no more is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Failure {
-    pub(crate) code: u16,
-    pub(crate) reason: &'static str,
 }
 
 const fn protocol(reason: &'static str) -> Failure {
     Failure { code: 1002, reason }
 }
 
-pub(crate) const TOO_BIG: Failure = Failure { code: 1009, reason: "the message is larger than is allowed" };
-pub(crate) const NO_TEXT: Failure = Failure { code: 1007, reason: "the text is not UTF-8" };
-
 /// Reads frames.
 #[derive(Debug)]
-pub(crate) struct Decoder {
+pub struct Decoder {
     means: Means,
     head: [u8; LONGEST_HEAD],
     /// How much of a head has come.
@@ -88,13 +80,19 @@ enum Content {
 
 impl Decoder {
     /// For messages of at most `limit` bytes, which come compressed only if there is what inflates them.
-    pub(crate) fn new(limit: usize, memory: Memory, inflater: Option<Box<Inflater>>) -> Self {
+    #[must_use]
+    pub fn new(limit: usize, memory: Memory, inflater: Option<Box<Inflater>>) -> Self {
         let means = Means { limit, memory, inflater, turn: TURN };
         Self { means, head: [0; LONGEST_HEAD], filled: 0, frame: None, message: None, control: Vec::new() }
     }
 
     /// Takes from `input` until something is whole, nothing is left, or others are to have their turn.
-    pub(crate) fn next(&mut self, input: &mut &[u8]) -> Result<Option<Event>, Failure> {
+    ///
+    /// # Errors
+    ///
+    /// When the client breaks the protocol or a bound: nothing that follows can be understood.
+    #[inline]
+    pub fn next(&mut self, input: &mut &[u8]) -> Result<Option<Event>, Failure> {
         loop {
             let Some(frame) = &mut self.frame else {
                 if !self.read_head(input)? {
@@ -269,63 +267,13 @@ fn closing(payload: &[u8]) -> Result<Option<(u16, String)>, Failure> {
     }
 }
 
-/// What a server's frame begins with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Opcode {
-    Continuation = 0,
-    Text = 1,
-    Binary = 2,
-    Close = 8,
-    Ping = 9,
-    Pong = 10,
-}
-
-/// Writes the head of a frame that is a message by itself, or a control frame.
-pub(crate) fn write_head(opcode: Opcode, length: usize, out: &mut BytesMut) {
-    write_first(FIN | opcode as u8, length, out);
-}
-
-/// Writes the head of a frame of a compressed message.
-pub(crate) fn write_compressed_head(opcode: Opcode, is_last: bool, length: usize, out: &mut BytesMut) {
-    let fin = if is_last { FIN } else { 0 };
-    let compressed = if opcode == Opcode::Continuation { 0 } else { COMPRESSED };
-    write_first(fin | compressed | opcode as u8, length, out);
-}
-
-fn write_first(first: u8, length: usize, out: &mut BytesMut) {
-    out.put_u8(first);
-    match (u8::try_from(length), u16::try_from(length)) {
-        (Ok(short), _) if short <= 125 => out.put_u8(short),
-        (_, Ok(length)) => {
-            out.put_u8(126);
-            out.put_u16(length);
-        }
-        _ => {
-            out.put_u8(127);
-            out.put_u64(length as u64);
-        }
-    }
-}
-
-/// Writes a control frame, whose payload fits.
-pub(crate) fn write_control(opcode: Opcode, payload: &[u8], out: &mut BytesMut) {
-    write_head(opcode, payload.len(), out);
-    out.put_slice(payload);
-}
-
-/// Writes a close frame; without a code it says nothing.
-pub(crate) fn write_close(said: Option<(u16, &str)>, out: &mut BytesMut) {
-    let mut payload = BytesMut::new();
-    if let Some((code, reason)) = said {
-        payload.put_u16(code);
-        payload.put_slice(reason.as_bytes());
-    }
-    write_control(Opcode::Close, &payload, out);
-}
-
 #[cfg(test)]
 mod tests {
+    use bytes::BytesMut;
+
     use super::*;
+    use crate::failure::TOO_BIG;
+    use crate::head::{Opcode, write_head};
 
     const KEY: [u8; 4] = [0x37, 0xfa, 0x21, 0x3d];
 
