@@ -18,6 +18,7 @@ FORBIDDEN = {
     "bridgehead-tls": ("tokio", "hyper", "pyo3", "bridgehead"),
     "bridgehead-coding": ("tokio", "mio", "hyper", "pyo3", "bridgehead"),
     "bridgehead-websocket": ("tokio", "mio", "hyper", "pyo3", "bridgehead-net", "bridgehead-python"),
+    "bridgehead-proxies": ("tokio", "mio", "hyper", "pyo3", "bridgehead-net", "bridgehead-python"),
     "bridgehead-static": ("tokio", "mio", "hyper", "pyo3", "bridgehead-net", "bridgehead-python"),
     "bridgehead-net": (
         "pyo3",

@@ -55,6 +55,16 @@ pub fn is_valid_host(value: &[u8]) -> bool {
     }
 }
 
+/// A host that was judged, without the port behind it.
+#[must_use]
+pub fn without_port(host: &str) -> &str {
+    match host.rfind(':') {
+        // The colons of an address are in its brackets.
+        Some(colon) if !host[colon..].contains(']') => &host[..colon],
+        _ => host,
+    }
+}
+
 fn is_ipv6(address: &[u8]) -> bool {
     std::str::from_utf8(address).is_ok_and(|address| address.parse::<Ipv6Addr>().is_ok())
 }

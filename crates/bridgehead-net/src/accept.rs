@@ -11,6 +11,7 @@ use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use bridgehead_metrics::Gauge;
+use bridgehead_proxies::Peer;
 use bridgehead_websocket::Memory;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -25,7 +26,6 @@ use crate::gate::{GREETING_PAUSE, GREETING_TIME};
 use crate::handshake;
 use crate::listen::{Door, Listener, Open};
 use crate::loop_life;
-use crate::peer::Peer;
 use crate::preamble;
 use crate::reclaim::Reclaim;
 use crate::redirect::Redirect;

@@ -9,16 +9,15 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
+use bridgehead_proxies::{Peer, escape};
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode, Uri, Version};
 
 use crate::access_layout::Layout;
 use crate::app::{AccessRecord, App, Report};
 use crate::client_half::Witness;
-use crate::escape;
 use crate::log_pipe::Written;
 use crate::outlet::{Outlet, Taker};
-use crate::peer::Peer;
 use crate::request_id::Trace;
 
 /// What a request that got no answer is logged with, as nginx does.

@@ -8,10 +8,11 @@
 use std::io::Write;
 use std::time::SystemTime;
 
+use bridgehead_proxies::escape;
 use http::header::{HeaderName, HeaderValue};
 
 use crate::access::{Facts, Kind, NONE};
-use crate::{escape, timestamp};
+use crate::timestamp;
 
 /// A look of access lines, made once.
 #[derive(Clone, Debug)]

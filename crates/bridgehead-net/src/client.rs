@@ -5,6 +5,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bridgehead_metrics::{Counter, Gauge};
+use bridgehead_proxies::Peer;
 use bytes::Bytes;
 
 use crate::accept::Worker;
@@ -13,7 +14,6 @@ use crate::farewell;
 use crate::http2;
 use crate::inspected::Io;
 use crate::line::Line;
-use crate::peer::Peer;
 use crate::session_end::Opened;
 use crate::socket::Socket;
 use crate::told::Told;

@@ -8,16 +8,15 @@ use std::time::Duration;
 
 use bridgehead_metrics::Sheet;
 use bridgehead_otel::Tracer;
+use bridgehead_proxies::{Forwarding, Proxies};
 use http::{HeaderName, HeaderValue};
 
 use crate::access::AccessLog;
 use crate::admission::{Admission, AdmissionLimits};
 use crate::compression::Compression;
-use crate::forwarded::Forwarding;
 use crate::health_path::HealthPath;
 use crate::meters::Meters;
 use crate::pace::PaceLimits;
-use crate::proxies::Proxies;
 use crate::reason::Reasons;
 use crate::request_id::RequestIds;
 use crate::rota::Rota;

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bridgehead_asgi::{Acceptance, More, Reply, ResponseHead, is_valid_host};
+use bridgehead_proxies::{Address, Forwarding, Peer, Proxies, Scheme, Taken};
 use bytes::Bytes;
 use http::Method;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
@@ -25,13 +26,10 @@ use crate::config::{
 };
 use crate::executor::Executor;
 use crate::family::Stream;
-use crate::forwarded::{Forwarding, Taken};
 use crate::listen::Door;
 use crate::pace::PaceLimits;
-use crate::peer::{Address, Peer, Scheme};
 use crate::pipe::Pipe;
 use crate::preamble;
-use crate::proxies::Proxies;
 use crate::reason::Reasons;
 use crate::shutdown;
 use crate::socket::Socket;

@@ -8,20 +8,19 @@
 use std::io::Write;
 
 use bridgehead_asgi::ResponseHead;
+use bridgehead_proxies::{
+    Address, Forwarding, Known, Peer, Proxies, Scheme, Taken, escape,
+    proxy_protocol::{self, Header},
+};
 use bridgehead_tls::{Clients, Credentials, Demand, Files, Policy, Settings, Source, Version};
 use bridgehead_websocket::{Decoder, Deflation, Event, Failure, Memory};
 use http::header::SEC_WEBSOCKET_EXTENSIONS;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::config::HeadLimits;
-use crate::escape;
-use crate::forwarded::{Forwarding, Taken};
 pub use crate::fuzzed_connection::{http1, http2, websocket};
 pub use crate::fuzzed_messages::messages;
 use crate::guard::{Breach, Guard};
-use crate::peer::{Address, Peer, Scheme};
-use crate::proxies::{Known, Proxies};
-use crate::proxy_protocol::{self, Header};
 
 /// One of them.
 pub type Target = fn(&[u8]);

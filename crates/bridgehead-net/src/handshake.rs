@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use bridgehead_proxies::{Peer, Scheme};
 use bridgehead_tls::{Credentials, Facts, Served};
 use rustls::ServerConnection;
 use rustls::server::{Accepted, AcceptedAlert, Acceptor};
@@ -23,7 +24,6 @@ use crate::config::Refusals;
 use crate::connection::FRESH_GRACE;
 use crate::executor::Executor;
 use crate::farewell;
-use crate::peer::{Peer, Scheme};
 use crate::places::{Place, Places};
 use crate::record_ends::RecordEnds;
 use crate::session::{Session, Wire, polled};

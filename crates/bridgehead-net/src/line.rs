@@ -11,6 +11,7 @@ use std::task::Poll;
 use std::time::Instant;
 
 use bridgehead_metrics::{Counter, Gauge};
+use bridgehead_proxies::Peer;
 use http::request;
 
 use crate::accept::Worker;
@@ -24,7 +25,6 @@ use crate::exchange::After;
 use crate::farewell;
 use crate::inspector::{Inspector, Standing};
 use crate::lifetime::Lifetime;
-use crate::peer::Peer;
 use crate::shutdown::Stage;
 use crate::socket::Socket;
 use crate::turn::Turn;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use bridgehead_proxies::{Address, Peer, Scheme};
 use bridgehead_tls::Credentials;
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::Notify;
@@ -16,7 +17,6 @@ use tokio::sync::Notify;
 use crate::forked;
 use crate::gate::{drop_newcomers, has_greeted};
 use crate::handshake::Doorway;
-use crate::peer::{Address, Peer, Scheme};
 use crate::socket::Socket;
 
 /// A descriptor that cannot be listened on.

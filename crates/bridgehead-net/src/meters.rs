@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bridgehead_metrics::{Closing, Counter, Gauge, Protocol, Series, Sheet, SlowRequest, Timing};
+use bridgehead_proxies::Scheme;
 use http::{StatusCode, Uri, Version, request};
 
-use crate::peer::Scheme;
 use crate::refusal::Refusal;
 use crate::story::Story;
 

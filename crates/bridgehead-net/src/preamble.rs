@@ -11,6 +11,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use bridgehead_proxies::{
+    Address, Peer,
+    proxy_protocol::{self, Header, Said},
+};
 use tokio::io::ReadBuf;
 
 use crate::accept::{Worker, enter};
@@ -18,8 +22,6 @@ use crate::app::Report;
 use crate::config::Refusals;
 use crate::connection::FRESH_GRACE;
 use crate::listen::Door;
-use crate::peer::{Address, Peer};
-use crate::proxy_protocol::{self, Header, Said};
 use crate::shutdown::Stage;
 use crate::socket::Socket;
 use crate::tally::Hardship;

@@ -4,14 +4,14 @@
 
 use std::sync::Arc;
 
-use bridgehead_asgi::ResponseHead;
+use bridgehead_asgi::{ResponseHead, without_port};
+use bridgehead_proxies::{Address, Peer};
 use bytes::Bytes;
 use http::header::HOST;
 use http::{StatusCode, uri};
 
 use crate::app::{App, Arrival, Report, RequestHead, Token};
 use crate::config::Refusals;
-use crate::peer::{Address, Peer};
 
 /// The port that browsers take if none is named.
 const USUAL: u16 = 443;
@@ -80,26 +80,4 @@ fn place(head: &RequestHead, peer: &Peer, port: u16) -> String {
     let path = head.target.path_and_query().map_or("/", uri::PathAndQuery::as_str);
     let path = if path == "*" { "/" } else { path };
     if port == USUAL { format!("https://{host}{path}") } else { format!("https://{host}:{port}{path}") }
-}
-
-pub(crate) fn without_port(host: &str) -> &str {
-    match host.rfind(':') {
-        // The colons of an address are in its brackets.
-        Some(colon) if !host[colon..].contains(']') => &host[..colon],
-        _ => host,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_port_is_behind_the_host_and_not_in_it() {
-        for (host, expected) in
-            [("a.test", "a.test"), ("a.test:80", "a.test"), ("[::1]", "[::1]"), ("[::1]:8000", "[::1]")]
-        {
-            assert_eq!(without_port(host), expected);
-        }
-    }
 }

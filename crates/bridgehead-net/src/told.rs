@@ -6,10 +6,11 @@
 
 use std::sync::Arc;
 
+use bridgehead_proxies::Peer;
+
 use crate::accept::Worker;
 use crate::app::{App, Report};
 use crate::config::Connections;
-use crate::peer::Peer;
 
 /// A connection that was told of.
 pub(crate) struct Told {

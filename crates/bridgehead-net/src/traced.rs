@@ -10,10 +10,10 @@ use std::time::SystemTime;
 
 use bridgehead_metrics::Series;
 use bridgehead_otel::{Attribute, Span, SpanContext, Tracer};
+use bridgehead_proxies::{Peer, Scheme};
 use http::header::{HOST, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use http::{Method, StatusCode, Uri, Version, request};
 
-use crate::peer::{Peer, Scheme};
 use crate::refusal::Refusal;
 use crate::story::{Handed, Story};
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::Context;
 
 use bridgehead_metrics::{Counter, Gauge};
+use bridgehead_proxies::Peer;
 use http::{HeaderMap, request};
 
 use crate::access::Record;
@@ -15,7 +16,6 @@ use crate::config::Config;
 use crate::line::{Line, Lookout, Phase};
 use crate::log_pipe::Written;
 use crate::meters::Course;
-use crate::peer::Peer;
 use crate::refusal::Refusal;
 use crate::request_id::Trace;
 use crate::socket::Socket;

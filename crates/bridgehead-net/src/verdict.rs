@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use bridgehead_proxies::Peer;
 use http::StatusCode;
 
 use crate::access::Record;
@@ -12,7 +13,6 @@ use crate::config::Refusals;
 use crate::executor::Executor;
 use crate::farewell;
 use crate::line::Line;
-use crate::peer::Peer;
 use crate::refusal::{self, Refusal};
 use crate::request_id::Trace;
 use crate::tally::Hardship;

@@ -8,7 +8,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use bridgehead_net::Address;
+use bridgehead_proxies::Address;
 use bridgehead_tls::Facts;
 use http::{HeaderName, Method};
 use pyo3::intern;

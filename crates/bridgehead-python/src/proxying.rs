@@ -1,11 +1,11 @@
 //! Whose word is taken for who a client is, and what is taken of it, as Python has read it.
 //!
-//! Not the rules, which are the network's (`forwarded.rs`, `proxies.rs`).
+//! Not the rules, which are `bridgehead-proxies`'s.
 
 use std::collections::HashSet;
 use std::net::IpAddr;
 
-use bridgehead_net::{Known, Network, Taken};
+use bridgehead_proxies::{Known, Network, Taken};
 use pyo3::prelude::*;
 
 /// `bridgehead.forwarded.Trusted`: whose word is taken for who a client is.
@@ -18,12 +18,12 @@ pub(crate) struct Proxies {
 }
 
 impl Proxies {
-    pub(crate) fn read(&self) -> bridgehead_net::Proxies {
+    pub(crate) fn read(&self) -> bridgehead_proxies::Proxies {
         if self.everybody {
-            return bridgehead_net::Proxies::All;
+            return bridgehead_proxies::Proxies::All;
         }
         let networks = self.networks.iter().map(|&(base, prefix)| Network { base, prefix }).collect();
-        bridgehead_net::Proxies::Known(Known {
+        bridgehead_proxies::Proxies::Known(Known {
             addresses: self.addresses.iter().copied().collect(),
             networks,
             names: self.names.iter().cloned().collect(),
@@ -39,7 +39,7 @@ pub(crate) struct Forwarding {
 }
 
 impl Forwarding {
-    pub(crate) fn read(&self) -> bridgehead_net::Forwarding {
+    pub(crate) fn read(&self) -> bridgehead_proxies::Forwarding {
         let has = |word| self.headers.contains(word);
         let taken = Taken {
             client: has("for"),
@@ -49,6 +49,6 @@ impl Forwarding {
             prefix: has("prefix"),
             standard: has("forwarded"),
         };
-        bridgehead_net::Forwarding { proxies: self.proxies.read(), taken }
+        bridgehead_proxies::Forwarding { proxies: self.proxies.read(), taken }
     }
 }

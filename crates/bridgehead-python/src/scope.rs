@@ -7,7 +7,8 @@
 use std::borrow::Cow;
 
 use bridgehead_asgi::{Fate, decode_path, http_version};
-use bridgehead_net::{Peer, RequestHead, Scheme, Trace};
+use bridgehead_net::{RequestHead, Trace};
+use bridgehead_proxies::{Peer, Scheme};
 use http::header::{HOST, HeaderMap, HeaderName, HeaderValue, TE};
 use http::{Method, Version};
 use pyo3::intern;

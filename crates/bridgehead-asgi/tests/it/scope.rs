@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use bridgehead_asgi::{
-    ASGI_VERSION, LIFESPAN_SPEC_VERSION, SPEC_VERSION, decode_path, http_version, is_valid_host,
+    ASGI_VERSION, LIFESPAN_SPEC_VERSION, SPEC_VERSION, decode_path, http_version, is_valid_host, without_port,
 };
 use http::Version;
 
@@ -156,5 +156,14 @@ fn every_single_byte_is_judged_by_the_grammar() {
     for byte in 0..=u8::MAX {
         let expected = byte.is_ascii_alphanumeric() || b"-._~!$&'()*+;=".contains(&byte);
         assert_eq!(is_valid_host(&[byte]), expected, "byte 0x{byte:02x}");
+    }
+}
+
+#[test]
+fn a_port_is_behind_the_host_and_not_in_it() {
+    for (host, expected) in
+        [("a.test", "a.test"), ("a.test:80", "a.test"), ("[::1]", "[::1]"), ("[::1]:8000", "[::1]")]
+    {
+        assert_eq!(without_port(host), expected);
     }
 }

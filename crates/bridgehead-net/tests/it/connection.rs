@@ -4,7 +4,8 @@ use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use bridgehead_asgi::More;
-use bridgehead_net::{Address, Listener, Ownership, Reception, Room};
+use bridgehead_net::{Listener, Ownership, Reception, Room};
+use bridgehead_proxies::Address;
 use bytes::Bytes;
 use tokio::net::UnixStream;
 

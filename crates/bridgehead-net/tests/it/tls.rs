@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use bridgehead_asgi::More;
 use bridgehead_metrics::{Counter, Sheet};
-use bridgehead_net::{Config, Listener, Meters, Ownership, Reception, Room, Scheme};
+use bridgehead_net::{Config, Listener, Meters, Ownership, Reception, Room};
+use bridgehead_proxies::Scheme;
 use bridgehead_tls::{
     Clients, Credentials, Demand, Policy, SelfSigned, Settings, Source, Version, self_signed,
 };

@@ -14,7 +14,6 @@ use http::request;
 use crate::forwarded_list::{self, Element, MOST};
 use crate::peer::{Address, Facade, Peer, Scheme};
 use crate::proxies::{Known, Proxies};
-use crate::redirect::without_port;
 
 const FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
@@ -62,7 +61,8 @@ struct Said {
 
 impl Forwarding {
     /// Who sent this request by way of `peer`, one of the trusted; nothing if it says no other than itself.
-    pub(crate) fn see_through(&self, peer: &Peer, head: &request::Parts) -> Option<Peer> {
+    #[must_use]
+    pub fn see_through(&self, peer: &Peer, head: &request::Parts) -> Option<Peer> {
         let headers = &head.headers;
         // A look at each name costs less than looking for each of ours, which most requests have none of.
         if !headers.keys().any(is_told_by_proxies) {
@@ -184,7 +184,7 @@ fn own_host(head: &request::Parts) -> Option<&[u8]> {
 
 /// A host at a port, which is left out where it goes without saying.
 fn host_at(host: &[u8], port: u16, scheme: Scheme) -> Option<Vec<u8>> {
-    let host = without_port(std::str::from_utf8(host).ok()?);
+    let host = bridgehead_asgi::without_port(std::str::from_utf8(host).ok()?);
     let usual = match scheme {
         Scheme::Http | Scheme::Ws => 80,
         Scheme::Https | Scheme::Wss => 443,
@@ -211,7 +211,7 @@ fn path(word: &[u8]) -> Option<String> {
     (path.bytes().all(fits) && is_path).then(|| path.to_owned())
 }
 
-pub(crate) fn scheme(word: &str) -> Option<Scheme> {
+fn scheme(word: &str) -> Option<Scheme> {
     match word {
         "http" => Some(Scheme::Http),
         "https" => Some(Scheme::Https),
@@ -222,7 +222,7 @@ pub(crate) fn scheme(word: &str) -> Option<Scheme> {
 }
 
 /// `1.2.3.4`, `1.2.3.4:80`, `::1`, `[::1]`, `[::1]:80`; whatever else is a host as it stands. Port 0: it is not known.
-pub(crate) fn host_and_port(word: &str) -> (String, u16) {
+fn host_and_port(word: &str) -> (String, u16) {
     if let Some(bracketed) = word.strip_prefix('[') {
         return match bracketed.split_once(']') {
             Some((host, "")) => (host.to_owned(), 0),

@@ -78,7 +78,9 @@ impl Known {
 
 impl Proxies {
     /// Whether whoever is at the other end is one of them. Asked once for each connection.
-    pub(crate) fn trust(&self, client: &Address) -> bool {
+    #[must_use]
+    #[inline]
+    pub fn trust(&self, client: &Address) -> bool {
         match (self, client) {
             (Self::All, _) => true,
             // By IPv4's words alone where a socket for both families has written it as an address of IPv6, too: who

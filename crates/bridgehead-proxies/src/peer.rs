@@ -1,6 +1,8 @@
 //! Who is at the other end of a connection, and on which address of ours.
 //!
 //! Not the trust in what proxies say (`forwarded`): what a socket tells by itself is made here.
+//!
+//! Invariant: an IPv4 client is one, whatever its socket calls it, and what a proxy said of one is written escaped.
 
 use std::fmt;
 use std::io::Write;
@@ -43,6 +45,7 @@ pub enum Scheme {
 impl Scheme {
     /// As ASGI has it.
     #[must_use]
+    #[inline]
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Http => "http",
@@ -56,6 +59,7 @@ impl Scheme {
 impl Scheme {
     /// What a WebSocket comes by that is asked for by this.
     #[must_use]
+    #[inline]
     pub fn of_websocket(self) -> Self {
         match self {
             Self::Http | Self::Ws => Self::Ws,
@@ -66,12 +70,14 @@ impl Scheme {
 
 impl Address {
     /// As `accept` gives it, with IPv4-mapped addresses unmapped.
-    pub(crate) fn inet(address: SocketAddr) -> Self {
+    #[must_use]
+    #[inline]
+    pub fn inet(address: SocketAddr) -> Self {
         Self::Inet(SocketAddr::new(address.ip().to_canonical(), address.port()))
     }
 
     /// For a line of text.
-    pub(crate) fn write_escaped(&self, line: &mut Vec<u8>) {
+    pub fn write_escaped(&self, line: &mut Vec<u8>) {
         match self {
             Self::Forwarded { host, port } => {
                 escape::plain(host.as_bytes(), line);
@@ -85,7 +91,8 @@ impl Address {
     }
 
     /// The same by itself.
-    pub(crate) fn escaped(&self) -> String {
+    #[must_use]
+    pub fn escaped(&self) -> String {
         let mut text = Vec::new();
         self.write_escaped(&mut text);
         // What is written is ASCII.
@@ -132,12 +139,14 @@ pub struct Facade {
 impl Peer {
     /// In place of the request's own host.
     #[must_use]
+    #[inline]
     pub fn host(&self) -> Option<&[u8]> {
         self.facade.as_ref()?.host.as_deref()
     }
 
     /// In place of the root path.
     #[must_use]
+    #[inline]
     pub fn prefix(&self) -> Option<&str> {
         self.facade.as_ref()?.prefix.as_deref()
     }

@@ -1,6 +1,6 @@
 //! Texts of clients inside lines of a log.
 //!
-//! Invariant: what comes out is printable ASCII, in one line, and at most [`LONGEST`] bytes of each text are in it.
+//! Invariant: what comes out is printable ASCII, in one line, and at most `LONGEST` bytes of each text are in it.
 
 use std::io::Write;
 
@@ -8,7 +8,8 @@ use std::io::Write;
 const LONGEST: usize = 1024;
 
 /// Nothing that a terminal or a log reader would take for its own.
-pub(crate) fn plain(text: &[u8], line: &mut Vec<u8>) {
+#[inline]
+pub fn plain(text: &[u8], line: &mut Vec<u8>) {
     for &byte in text.iter().take(LONGEST) {
         match byte {
             b'"' | b'\\' | 0..0x20 | 0x7f.. => {
@@ -24,7 +25,8 @@ pub(crate) fn plain(text: &[u8], line: &mut Vec<u8>) {
 }
 
 /// A text as a string of JSON. Bytes that are no UTF-8 are taken for Latin-1, as headers were once.
-pub(crate) fn json(text: &[u8], line: &mut Vec<u8>) {
+#[inline]
+pub fn json(text: &[u8], line: &mut Vec<u8>) {
     line.push(b'"');
     let cut = &text[..text.len().min(LONGEST)];
     match std::str::from_utf8(cut) {

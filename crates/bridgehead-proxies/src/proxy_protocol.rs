@@ -1,6 +1,6 @@
 //! What a proxy that passes bytes on says before them: the PROXY protocol, versions 1 and 2.
 //!
-//! Pure: bytes in, what they say out. Who may say it, and for how long, is `preamble`'s. The text is HAProxy's
+//! Pure: bytes in, what they say out. Who may say it, and for how long, is the network's. The text is HAProxy's
 //! proxy-protocol.txt, sections 2.1 and 2.2.
 //!
 //! Invariant: never is a byte asked for that could be behind the header, so none of it is ever taken.
@@ -23,36 +23,49 @@ const SIGNATURE: &[u8; 12] = b"\r\n\r\n\0\r\nQUIT\n";
 
 /// How far a header is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Header {
+pub enum Header {
     /// At least so many bytes are missing, and all of them are its own.
     Missing(usize),
+    /// All of it has come.
     Whole(Said),
 }
 
 /// What it says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Said {
+pub enum Said {
     /// The connection is the proxy's own, or of a kind that has no address here.
     Nothing,
     /// Whose connection it is, and to where.
-    Ends { client: SocketAddr, server: SocketAddr },
+    Ends {
+        /// Who connected to the proxy.
+        client: SocketAddr,
+        /// Where to.
+        server: SocketAddr,
+    },
     /// It came to the proxy by a Unix socket.
     Unix,
 }
 
 /// Why it is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum Malformed {
+pub enum Malformed {
+    /// Something else has come.
     #[error("it does not begin with a PROXY header")]
     Absent,
+    /// It takes more than it may.
     #[error("its PROXY header is longer than it may be")]
     Long,
+    /// It began as one.
     #[error("its PROXY header is not as the protocol has it")]
     Garbled,
 }
 
 /// Reads what has come so far.
-pub(crate) fn read(bytes: &[u8]) -> Result<Header, Malformed> {
+///
+/// # Errors
+///
+/// When no PROXY header begins so.
+pub fn read(bytes: &[u8]) -> Result<Header, Malformed> {
     let line = b"PROXY ";
     let begun = |whole: &[u8]| bytes.iter().zip(whole).all(|(came, due)| came == due);
     if bytes.is_empty() {
