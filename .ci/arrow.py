@@ -19,6 +19,7 @@ FORBIDDEN = {
     "bridgehead-coding": ("tokio", "mio", "hyper", "pyo3", "bridgehead"),
     "bridgehead-websocket": ("tokio", "mio", "hyper", "pyo3", "bridgehead-net", "bridgehead-python"),
     "bridgehead-proxies": ("tokio", "mio", "hyper", "pyo3", "bridgehead-net", "bridgehead-python"),
+    "bridgehead-executor": ("hyper", "pyo3", "bridgehead"),
     "bridgehead-static": ("tokio", "mio", "hyper", "pyo3", "bridgehead-net", "bridgehead-python"),
     "bridgehead-net": (
         "pyo3",

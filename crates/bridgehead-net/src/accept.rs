@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
+use bridgehead_executor::Executor;
 use bridgehead_metrics::Gauge;
 use bridgehead_proxies::Peer;
 use bridgehead_websocket::Memory;
@@ -21,7 +22,6 @@ use crate::app::{App, Report};
 use crate::client;
 use crate::config::Config;
 use crate::crowd::Crowd;
-use crate::executor::Executor;
 use crate::gate::{GREETING_PAUSE, GREETING_TIME};
 use crate::handshake;
 use crate::listen::{Door, Listener, Open};

@@ -22,6 +22,7 @@ use std::sync::{Arc, MutexGuard};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
+use bridgehead_executor::{Executor, Sleep, poll_deadline};
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 
@@ -31,7 +32,6 @@ use crate::config::Http2;
 use crate::departure::{Breach, Departure};
 use crate::dormant::{self, AWAKE};
 use crate::exchange::After;
-use crate::executor::Executor;
 use crate::http1;
 use crate::inspected::Io;
 use crate::inspector::{Spoken, Standing};
@@ -41,7 +41,6 @@ use crate::service;
 use crate::shutdown::{Drain, Stage};
 use crate::socket::Sight;
 use crate::tally::Hardship;
-use crate::timers::{Sleep, poll_deadline};
 
 /// Whoever leaves in the middle of a body that nobody reads is missed after this at the latest.
 const BETWEEN_LOOKS: Duration = Duration::from_secs(1);

@@ -9,8 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bridgehead_executor::Executor;
+
 use crate::admission::{Admission, AdmissionLimits, Permit};
-use crate::executor::Executor;
 
 /// Connections run short when so many of a hundred seats are taken …
 const SHORT_FROM: usize = 80;

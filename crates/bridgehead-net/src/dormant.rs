@@ -10,6 +10,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
+use bridgehead_executor::poll_deadline;
 use bytes::Bytes;
 
 use crate::accept::{Worker, driver_turn};
@@ -19,7 +20,6 @@ use crate::line::{Line, Phase};
 use crate::shutdown::{Drain, Stage};
 use crate::socket::Sight;
 use crate::tally::Hardship;
-use crate::timers::poll_deadline;
 
 /// How long a connection is idle before it sleeps. One that is used more often never does: to wake costs about two
 /// microseconds.

@@ -11,10 +11,10 @@ use std::pin::pin;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, SystemTime};
 
+use bridgehead_executor::Executor;
 use tokio::io::ReadBuf;
 
 use crate::config::Config;
-use crate::executor::Executor;
 use crate::header_line::put_line;
 use crate::line::Line;
 use crate::refusal::Refusal;

@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bridgehead_asgi::{Acceptance, More, Reply, ResponseHead, is_valid_host};
+use bridgehead_executor::Executor;
 use bridgehead_proxies::{Address, Forwarding, Peer, Proxies, Scheme, Taken};
 use bytes::Bytes;
 use http::Method;
@@ -24,7 +25,6 @@ use crate::app_half::{AppHalf, Reception};
 use crate::config::{
     Config, Connections, Departures, HeadLimits, Http2, Lifetimes, Limits, Pings, Refusals, WebSockets,
 };
-use crate::executor::Executor;
 use crate::family::Stream;
 use crate::listen::Door;
 use crate::pace::PaceLimits;

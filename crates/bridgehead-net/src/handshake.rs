@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use bridgehead_executor::Executor;
 use bridgehead_proxies::{Peer, Scheme};
 use bridgehead_tls::{Credentials, Facts, Served};
 use rustls::ServerConnection;
@@ -22,7 +23,6 @@ use crate::app::Report;
 use crate::client;
 use crate::config::Refusals;
 use crate::connection::FRESH_GRACE;
-use crate::executor::Executor;
 use crate::farewell;
 use crate::places::{Place, Places};
 use crate::record_ends::RecordEnds;

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
+use bridgehead_executor::{Sleep, poll_deadline};
 use bytes::Bytes;
 use h2::server::SendResponse;
 use h2::{Reason, RecvStream};
@@ -36,7 +37,6 @@ use crate::pulse::{Beat, Pulse};
 use crate::refusal::Refusal;
 use crate::shutdown::{Stage, Watch};
 use crate::tally::Hardship;
-use crate::timers::{Sleep, poll_deadline};
 use crate::traffic::{Look, Traffic, Wire};
 use crate::{overheard, stream};
 

@@ -8,13 +8,13 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::time::Instant;
 
+use bridgehead_executor::{Sleep, poll_deadline};
 use bytes::Bytes;
 use h2::server;
 
 use crate::config::Config;
 use crate::shutdown::{Stage, Watch};
 use crate::stream_head;
-use crate::timers::{Sleep, poll_deadline};
 use crate::traffic::Wire;
 
 /// Streams at a time; RFC 9113 section 6.5.2 advises no fewer.

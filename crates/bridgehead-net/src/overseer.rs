@@ -11,10 +11,11 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
+use bridgehead_executor::Executor;
+
 use crate::app::{Token, WebSocketRequest};
 use crate::config::Config;
 use crate::exchange::{Answer, Client, Flow, Sending, Shared, State};
-use crate::executor::Executor;
 use crate::refusal::Refusal;
 
 /// How long a request's answer may take.

@@ -10,9 +10,8 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use bridgehead_executor::Executor;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
-
-use crate::executor::Executor;
 
 /// Nobody comes any further, and somebody waits: what is left in the middle after this is left there by its client.
 const STANDSTILL: Duration = Duration::from_millis(150);

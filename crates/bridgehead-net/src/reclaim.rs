@@ -9,9 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use bridgehead_executor::Executor;
 use tokio::runtime::Handle;
-
-use crate::executor::Executor;
 
 /// Connections that gave back what is worth the asking: two megabytes or more.
 const MANY: usize = 256;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use bridgehead_asgi::{Acceptance, ResponseParts};
+use bridgehead_executor::http_date;
 use bytes::Bytes;
 use http::header::{CONNECTION, EXPECT, HeaderValue};
 use http::{HeaderMap, Request, Response, Version, request};
@@ -24,7 +25,6 @@ use crate::body::{AnswerBody, Framing};
 use crate::client_half::ClientHalf;
 use crate::config::{Config, Departures};
 use crate::exchange::{self, After, Answer, Flow};
-use crate::http_date;
 use crate::judge::judge;
 use crate::line::Line;
 use crate::overseer::Term;
@@ -378,8 +378,8 @@ pub(crate) fn complete<B>(response: &mut Response<B>, config: &Config, turn: &mu
         let _ = response.headers_mut().try_append(request_id::HEADER, trace.id_value());
     }
     add_defaults(response.headers_mut(), config);
-    if http_date::is_set_back() {
-        http_date::add(response.headers_mut(), config);
+    if config.date_header && http_date::is_set_back() {
+        http_date::add(response.headers_mut());
     }
     turn.answered(response.status(), response.headers());
 }

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bridgehead_asgi::ResponseParts;
+use bridgehead_executor::http_date;
 use bytes::Bytes;
 use h2::server::SendResponse;
 use h2::{Reason, RecvStream, SendStream};
@@ -25,7 +26,6 @@ use crate::app::{Arrival, RequestHead, WebSocketRequest};
 use crate::client_half::{ClientHalf, Encore, Spoken};
 use crate::config::Departures;
 use crate::exchange::{self, Answer, Flow};
-use crate::http_date;
 use crate::line::Line;
 use crate::overseer::Term;
 use crate::refusal::Refusal;
@@ -292,7 +292,9 @@ impl Stream {
         let headers = head.headers_mut();
         // It is the connection's, which has a word of its own for it.
         headers.remove(CONNECTION);
-        http_date::add(headers, &self.line.config);
+        if self.line.config.date_header {
+            http_date::add(headers);
+        }
     }
 
     pub(crate) fn begin(

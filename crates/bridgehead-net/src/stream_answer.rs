@@ -9,6 +9,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::Poll;
 
+use bridgehead_executor::{Sleep, poll_deadline};
 use bytes::Bytes;
 use h2::{Reason, SendStream};
 use http_body::Frame;
@@ -17,7 +18,6 @@ use crate::client_half::{Before, ClientHalf, Encore};
 use crate::file_body::FileBody;
 use crate::pace::Pace;
 use crate::stream::{Left, Stream};
-use crate::timers::{Sleep, poll_deadline};
 use crate::turn::Turn;
 
 /// The largest frame that is written: what a client takes that has not said otherwise.

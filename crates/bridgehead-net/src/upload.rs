@@ -14,15 +14,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::{Duration, Instant};
 
+use bridgehead_executor::{Executor, Sleep};
 use bytes::Bytes;
 use http_body::Body;
 use hyper::body::Incoming;
 
 use crate::exchange::{DISCARDED, Flow, Shared};
-use crate::executor::Executor;
 use crate::pace::{Pace, PaceLimits};
 use crate::refusal::Refusal;
-use crate::timers::Sleep;
 
 /// Time for the rest of a body that nobody reads.
 const PATIENCE: Duration = Duration::from_secs(5);

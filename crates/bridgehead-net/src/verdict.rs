@@ -4,13 +4,13 @@
 
 use std::sync::Arc;
 
+use bridgehead_executor::Executor;
 use bridgehead_proxies::Peer;
 use http::StatusCode;
 
 use crate::access::Record;
 use crate::app::Report;
 use crate::config::Refusals;
-use crate::executor::Executor;
 use crate::farewell;
 use crate::line::Line;
 use crate::refusal::{self, Refusal};

@@ -13,20 +13,19 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
+use bridgehead_executor::{Executor, Sleep, poll_deadline};
 use bridgehead_websocket::{Decoder, Event, Failure};
 use bytes::{Buf, Bytes};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::accept::Worker;
 use crate::course::{Course, Deaf, Late, Reading, Takes};
-use crate::executor::Executor;
 use crate::farewell::THROWN_AWAY;
 use crate::heart::{Beat, Heart};
 use crate::meters::Conversation;
 use crate::session_end::{Opened, SessionEnd, Wish};
 use crate::shutdown::Stage;
 use crate::tally::{Hardship, Tally};
-use crate::timers::{Sleep, poll_deadline};
 use crate::websocket::Ending;
 use crate::websocket_outgoing::Outgoing;
 

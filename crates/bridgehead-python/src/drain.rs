@@ -11,7 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use bridgehead_net::{Arrival, Executor, Token};
+use bridgehead_executor::Executor;
+use bridgehead_net::{Arrival, Token};
 use pyo3::prelude::*;
 
 use crate::books::{Books, Flush, Network};

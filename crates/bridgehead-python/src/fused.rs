@@ -16,7 +16,8 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use bridgehead_net::{Alarm, Config, Executor, Listener, Round, Share, Signal, Stage};
+use bridgehead_executor::{Alarm, Executor, Round, Share};
+use bridgehead_net::{Config, Listener, Signal, Stage};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::io::unix::AsyncFd;
 use tokio::runtime::Runtime;

@@ -10,7 +10,7 @@
 
 use std::cell::RefCell;
 
-use bridgehead_net::Executor;
+use bridgehead_executor::Executor;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use tokio::runtime::Handle;

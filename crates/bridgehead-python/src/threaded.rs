@@ -8,7 +8,8 @@ use std::io;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 
-use bridgehead_net::{Config, Executor, Listener, Signal, Stage};
+use bridgehead_executor::Executor;
+use bridgehead_net::{Config, Listener, Signal, Stage};
 use tokio::task::coop::unconstrained;
 
 use crate::app::ToLoop;

@@ -18,7 +18,7 @@ mod gradient;
 mod look;
 #[path = "../../../../bridgehead-websocket/src/memory.rs"]
 mod memory;
-#[path = "../../../src/summons.rs"]
+#[path = "../../../../bridgehead-executor/src/summons.rs"]
 mod summons;
 
 mod tests {

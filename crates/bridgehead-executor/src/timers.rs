@@ -75,7 +75,7 @@ impl Timers {
 }
 
 /// Waits for an instant.
-pub(crate) struct Sleep {
+pub struct Sleep {
     timers: Timers,
     deadline: Instant,
     number: u64,
@@ -91,12 +91,16 @@ enum State {
 }
 
 impl Sleep {
-    pub(crate) fn deadline(&self) -> Instant {
+    /// When it is over.
+    #[must_use]
+    #[inline]
+    pub fn deadline(&self) -> Instant {
         self.deadline
     }
 
     /// Waits for another instant.
-    pub(crate) fn reset(&mut self, deadline: Instant) {
+    #[inline]
+    pub fn reset(&mut self, deadline: Instant) {
         self.unregister();
         (self.deadline, self.state) = (deadline, State::Unpolled);
     }
@@ -112,6 +116,7 @@ impl Sleep {
 impl Future for Sleep {
     type Output = ();
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = self.get_mut();
         let key = (this.deadline, this.number);
@@ -146,7 +151,8 @@ impl fmt::Debug for Sleep {
 }
 
 /// Whether a deadline has passed, by a timer that is moved on only when it fires: who moves the deadline pays nothing.
-pub(crate) fn poll_deadline(
+#[inline]
+pub fn poll_deadline(
     mut timer: Pin<&mut Sleep>,
     deadline: Option<Instant>,
     cx: &mut Context<'_>,

@@ -11,8 +11,6 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use http::header::DATE;
 use http::{HeaderMap, HeaderValue};
 
-use crate::config::Config;
-
 /// Between two looks at the clock.
 const BETWEEN: Duration = Duration::from_secs(1);
 
@@ -44,7 +42,8 @@ impl Latest {
 }
 
 /// Looks whether the clock was set back, once a second; to be called before this thread has hyper write.
-pub(crate) fn look(now: Instant) {
+#[inline]
+pub fn look(now: Instant) {
     // Nothing is later than `None`.
     if Some(now) >= NEXT_LOOK.get() {
         NEXT_LOOK.set(now.checked_add(BETWEEN));
@@ -53,20 +52,23 @@ pub(crate) fn look(now: Instant) {
 }
 
 /// Whether hyper's date may be one that has yet to come.
-pub(crate) fn is_set_back() -> bool {
+#[must_use]
+#[inline]
+pub fn is_set_back() -> bool {
     LATEST.get().is_past
 }
 
 /// The time, if none is said.
-pub(crate) fn add(headers: &mut HeaderMap, config: &Config) {
-    if config.date_header && !headers.contains_key(DATE) {
+pub fn add(headers: &mut HeaderMap) {
+    if !headers.contains_key(DATE) {
         // An answer that is full of headers goes without it.
         let _ = headers.try_append(DATE, now());
     }
 }
 
 /// Now.
-pub(crate) fn now() -> HeaderValue {
+#[must_use]
+pub fn now() -> HeaderValue {
     let now = SystemTime::now();
     // A clock before 1970 is written as it is, though never kept.
     let second = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());

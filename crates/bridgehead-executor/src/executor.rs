@@ -182,17 +182,21 @@ impl Executor {
     }
 
     /// Waits for an instant, in a task of this executor.
-    pub(crate) fn sleep_until(&self, deadline: Instant) -> Sleep {
+    #[must_use]
+    #[inline]
+    pub fn sleep_until(&self, deadline: Instant) -> Sleep {
         self.0.timers.sleep_until(deadline)
     }
 
     /// Waits, in a task of this executor.
-    pub(crate) fn sleep(&self, time: Duration) -> Sleep {
+    #[must_use]
+    #[inline]
+    pub fn sleep(&self, time: Duration) -> Sleep {
         self.sleep_until(Instant::now() + time)
     }
 
     /// Has every task look again that waits for an instant.
-    pub(crate) fn wake_sleepers(&self) {
+    pub fn wake_sleepers(&self) {
         self.0.timers.wake_all();
     }
 
