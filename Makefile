@@ -96,7 +96,7 @@ miri: ## ASGI's rules and the guard of heads under Miri, on a nightly toolchain 
 .PHONY: loom
 loom: ## the inbox, bell, standby, admission, wakes, loans, records, series and gates in every order that their threads may take
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --release --manifest-path crates/bridgehead-python/tests/loom/Cargo.toml
-	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --release --manifest-path crates/bridgehead-net/tests/loom/Cargo.toml
+	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --release --manifest-path crates/bridgehead-admission/tests/loom/Cargo.toml
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo test --release --manifest-path crates/bridgehead-metrics/tests/loom/Cargo.toml
 
 .PHONY: differential
@@ -170,7 +170,7 @@ check-types: build
 check-rust: environment
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	@# What `make loom` and `make miri` take of these crates, file by file.
-	for crate in python net metrics; do \
+	for crate in python admission metrics; do \
 		RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo check --quiet --tests --manifest-path crates/bridgehead-$$crate/tests/loom/Cargo.toml; \
 	done
 	CARGO_TARGET_DIR=target/miri cargo check --quiet --tests --manifest-path crates/bridgehead-net/tests/miri/Cargo.toml

@@ -20,6 +20,7 @@ FORBIDDEN = {
     "bridgehead-websocket": ("tokio", "mio", "hyper", "pyo3", "bridgehead-net", "bridgehead-python"),
     "bridgehead-proxies": ("tokio", "mio", "hyper", "pyo3", "bridgehead-net", "bridgehead-python"),
     "bridgehead-executor": ("hyper", "pyo3", "bridgehead"),
+    "bridgehead-admission": ("tokio", "mio", "hyper", "pyo3", "bridgehead"),
     "bridgehead-static": ("tokio", "mio", "hyper", "pyo3", "bridgehead-net", "bridgehead-python"),
     "bridgehead-net": (
         "pyo3",

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
+use bridgehead_admission::{Admission, Capacity, Permit, TurnedAway};
 use bridgehead_executor::Executor;
 use bridgehead_metrics::Gauge;
 use bridgehead_proxies::Peer;
@@ -17,7 +18,6 @@ use bridgehead_websocket::Memory;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use crate::admission::{Admission, Capacity, Permit, TurnedAway};
 use crate::app::{App, Report};
 use crate::client;
 use crate::config::Config;

@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
+use bridgehead_admission::Permit;
 use bridgehead_otel::Collector;
 use bridgehead_proxies::Peer;
 use http::{HeaderMap, Method, Uri, Version};
 
-use crate::admission::Permit;
 use crate::app_half::AppHalf;
 use crate::request_id::Trace;
 use crate::rota::Beat;

@@ -6,13 +6,13 @@ use std::os::fd::BorrowedFd;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use bridgehead_admission::{Admission, AdmissionLimits};
 use bridgehead_metrics::Sheet;
 use bridgehead_otel::Tracer;
 use bridgehead_proxies::{Forwarding, Proxies};
 use http::{HeaderName, HeaderValue};
 
 use crate::access::AccessLog;
-use crate::admission::{Admission, AdmissionLimits};
 use crate::compression::Compression;
 use crate::health_path::HealthPath;
 use crate::meters::Meters;

@@ -9,9 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use bridgehead_admission::{Admission, AdmissionLimits, Permit};
 use bridgehead_executor::Executor;
-
-use crate::admission::{Admission, AdmissionLimits, Permit};
 
 /// Connections run short when so many of a hundred seats are taken …
 const SHORT_FROM: usize = 80;

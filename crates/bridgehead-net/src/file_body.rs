@@ -9,12 +9,12 @@ use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use bridgehead_admission::Permit;
 use bridgehead_static::Reading;
 use bytes::Bytes;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-use crate::admission::Permit;
 use crate::client_half::BrokenOff;
 use crate::static_files::settled;
 

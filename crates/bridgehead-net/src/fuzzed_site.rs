@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use bridgehead_admission::{AdmissionLimits, Permit};
 use bridgehead_asgi::{Acceptance, More, Reply, ResponseHead, is_valid_host};
 use bridgehead_executor::Executor;
 use bridgehead_proxies::{Address, Forwarding, Peer, Proxies, Scheme, Taken};
@@ -19,7 +20,6 @@ use http::Method;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 
 use crate::accept::{Worker, enter};
-use crate::admission::{AdmissionLimits, Permit};
 use crate::app::{App, Arrival, Token};
 use crate::app_half::{AppHalf, Reception};
 use crate::config::{

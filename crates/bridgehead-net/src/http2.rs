@@ -20,6 +20,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
+use bridgehead_admission::{Admission, AdmissionLimits};
 use bridgehead_executor::{Sleep, poll_deadline};
 use bytes::Bytes;
 use h2::server::SendResponse;
@@ -28,7 +29,6 @@ use http::Request;
 use tokio::sync::watch;
 
 use crate::accept::Worker;
-use crate::admission::{Admission, AdmissionLimits};
 use crate::config::{Http2, Pings, Refusals};
 use crate::farewell;
 use crate::http2_handshake::{CONNECTION_WINDOW, Connection, STREAMS, shake_hands};

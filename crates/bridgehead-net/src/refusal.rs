@@ -3,10 +3,9 @@
 //! Each says in its body what came and what was due. Judging is `service`'s and `guard`'s. hyper refuses heads that it
 //! cannot read by itself, without a body; `guard` lets none through, and one that were refused all the same is told of.
 
+use bridgehead_admission::TurnedAway;
 use http::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
-
-use crate::admission::TurnedAway;
 
 /// A request that the application never sees, or gave no answer to. A new one goes to the end, since processes of different
 /// versions count them in one memory by their numbers.

@@ -9,6 +9,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 
+use bridgehead_admission::{Permit, TurnedAway};
 use bridgehead_asgi::{Acceptance, ResponseParts};
 use bridgehead_executor::http_date;
 use bytes::Bytes;
@@ -18,7 +19,6 @@ use http_body::Body;
 use hyper::body::Incoming;
 
 use crate::accept::Worker;
-use crate::admission::{Permit, TurnedAway};
 use crate::app::{Arrival, RequestHead, WebSocketRequest};
 use crate::app_half::AppHalf;
 use crate::body::{AnswerBody, Framing};

@@ -7,13 +7,13 @@
 
 use std::sync::Arc;
 
+use bridgehead_admission::{Admission, Permit, TurnedAway};
 use bridgehead_proxies::Peer;
 use bridgehead_static::{Asked, Mounts, Outcome, Reply};
 use http::request;
 use tokio::task::JoinError;
 
 use crate::accept::Worker;
-use crate::admission::{Admission, Permit, TurnedAway};
 use crate::refusal::Refusal;
 
 /// What files answer.

@@ -10,6 +10,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use bridgehead_admission::{Admission, Permit};
 use bridgehead_asgi::ResponseParts;
 use bridgehead_executor::http_date;
 use bytes::Bytes;
@@ -21,7 +22,6 @@ use http_body::Body;
 use tokio::sync::{oneshot, watch};
 
 use crate::accept::Worker;
-use crate::admission::{Admission, Permit};
 use crate::app::{Arrival, RequestHead, WebSocketRequest};
 use crate::client_half::{ClientHalf, Encore, Spoken};
 use crate::config::Departures;

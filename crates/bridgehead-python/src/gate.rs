@@ -11,8 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
+use bridgehead_admission::{Admission, AdmissionLimits, Permit, TurnedAway};
 use bridgehead_metrics::GateOutcome;
-use bridgehead_net::{Admission, AdmissionLimits, Permit, TurnedAway};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;

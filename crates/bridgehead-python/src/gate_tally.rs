@@ -1,7 +1,7 @@
 //! What the entries of a gate come to: who is inside, who waits, who was turned away, and for how long each has waited; and the
 //! sheets in which operators see that.
 //!
-//! Not whose turn it is (`bridgehead_net::Admission`).
+//! Not whose turn it is (`bridgehead_admission::Admission`).
 //!
 //! Invariant: what a sheet says of a gate that lives is what its tally does, from when the two met.
 
@@ -10,8 +10,8 @@ use std::process;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use bridgehead_admission::Permit;
 use bridgehead_metrics::{GateCells, GateGauge, GateOutcome, Sheet};
-use bridgehead_net::Permit;
 
 /// Waits that are remembered, for percentiles.
 const REMEMBERED: usize = 1024;

@@ -7,11 +7,12 @@
 
 use std::time::Instant;
 
+use bridgehead_admission::Permit;
 use bridgehead_asgi::{
     Fate, HttpMessage, Length, Misuse, More, Request, RequestEvent, RequestReceipt, Response, ResponseHead,
     Then, Write,
 };
-use bridgehead_net::{AppHalf, Kept, Permit, Reception, Room, Token, WebSocketHalf};
+use bridgehead_net::{AppHalf, Kept, Reception, Room, Token, WebSocketHalf};
 use bytes::Bytes;
 use http::HeaderMap;
 use pyo3::prelude::*;

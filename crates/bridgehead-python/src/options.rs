@@ -8,8 +8,9 @@ use std::os::fd::RawFd;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use bridgehead_admission::Admission;
 use bridgehead_metrics::Sheet;
-use bridgehead_net::{Admission, Config, HealthPath, Http2, Meters, Reasons, Tally};
+use bridgehead_net::{Config, HealthPath, Http2, Meters, Reasons, Tally};
 use bridgehead_otel::Tracer;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

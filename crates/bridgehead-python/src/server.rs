@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use bridgehead_admission::Admission;
 use bridgehead_metrics::{Condition, Gauge, Sheet};
-use bridgehead_net::{Admission, Stage, Tally};
+use bridgehead_net::{Stage, Tally};
 use bridgehead_otel::Tracer;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;

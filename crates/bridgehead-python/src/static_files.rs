@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use bridgehead_net::{Admission, AdmissionLimits};
+use bridgehead_admission::{Admission, AdmissionLimits};
 use pyo3::prelude::*;
 
 /// `bridgehead.static_files.StaticFiles`.

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use bridgehead_net::{AdmissionLimits, Arrival, Config, Room};
+use bridgehead_admission::AdmissionLimits;
+use bridgehead_net::{Arrival, Config, Room};
 use bytes::Bytes;
 
 use crate::harness::{GET, LONG, SHORT, Site, head, plain};

@@ -11,11 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use bridgehead_admission::AdmissionLimits;
 use bridgehead_asgi::{ResponseHead, ResponseParts};
 use bridgehead_executor::Executor;
 use bridgehead_net::{
-    AdmissionLimits, App, Arrival, Config, Connections, Departures, HeadLimits, Http2, Lifetimes, Limits,
-    Listener, Ownership, PaceLimits, Pings, Reasons, Refusals, Signal, Stage, Tally, Token,
+    App, Arrival, Config, Connections, Departures, HeadLimits, Http2, Lifetimes, Limits, Listener, Ownership,
+    PaceLimits, Pings, Reasons, Refusals, Signal, Stage, Tally, Token,
 };
 use http::HeaderMap;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};

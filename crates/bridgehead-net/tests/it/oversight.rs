@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use bridgehead_admission::AdmissionLimits;
 use bridgehead_asgi::More;
-use bridgehead_net::{AdmissionLimits, Config, Departures, Reception, Room};
+use bridgehead_net::{Config, Departures, Reception, Room};
 use bytes::Bytes;
 
 use crate::harness::{GET, LONG, SHORT, Site, TOKEN, head, plain};

@@ -16,14 +16,6 @@ mod refusal;
 #[path = "../../../src/request_line.rs"]
 mod request_line;
 
-mod admission {
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub(crate) enum TurnedAway {
-        Full,
-        Late,
-    }
-}
-
 mod config {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct HeadLimits {

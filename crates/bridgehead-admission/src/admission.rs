@@ -118,7 +118,7 @@ impl Admission {
     }
 
     /// What runs for as long as its client likes does so beside those that are counted, where they are measured.
-    pub(crate) fn exempt(&self, mut permit: Permit) -> Permit {
+    pub fn exempt(&self, mut permit: Permit) -> Permit {
         let Some(shared) = self.0.as_ref().filter(|shared| shared.adapts.is_some()) else { return permit };
         for each in &mut permit.of {
             if let Some(own) = each.take_if(|each| Arc::ptr_eq(each, shared)) {
@@ -129,6 +129,7 @@ impl Admission {
     }
 
     /// A permit, if one is there that nobody waits for.
+    #[inline]
     pub fn try_enter(&self) -> Option<Permit> {
         match &self.0 {
             None => Some(Permit::none()),
@@ -190,7 +191,7 @@ impl Permit {
     }
 
     /// Both, kept and given back together. Each is of one admission.
-    pub(crate) fn and(mut self, mut other: Self) -> Self {
+    pub fn and(mut self, mut other: Self) -> Self {
         Self { of: [self.of[0].take(), other.of[0].take()], since: self.since.or(other.since) }
     }
 }
@@ -382,6 +383,28 @@ mod tests {
     use super::*;
     use std::future::{Pending, pending};
     use std::pin::Pin;
+    use std::task::Wake;
+    use std::thread::{self, Thread};
+
+    /// Whoever waits in `block_on`.
+    struct Sleeper(Thread);
+
+    impl Wake for Sleeper {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+
+    fn block_on<T>(future: impl Future<Output = T>) -> T {
+        let waker = Waker::from(Arc::new(Sleeper(thread::current())));
+        let mut future = pin!(future);
+        loop {
+            match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+                Poll::Ready(done) => return done,
+                Poll::Pending => thread::park(),
+            }
+        }
+    }
 
     fn admission(permits: usize, queue: usize) -> Admission {
         Admission::new(AdmissionLimits {
@@ -492,13 +515,12 @@ mod tests {
     fn permits_that_many_threads_take_and_give_back_are_never_more_than_there_are() {
         let admission = admission(3, 1000);
         let (inside, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             for _ in 0..6 {
                 scope.spawn(|| {
-                    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
                     for _ in 0..2000 {
                         let entered = admission.enter(|_| pending());
-                        let permit = runtime.block_on(entered).expect("the queue is long");
+                        let permit = block_on(entered).expect("the queue is long");
                         most.fetch_max(inside.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                         inside.fetch_sub(1, Ordering::SeqCst);
                         drop(permit);
