@@ -91,7 +91,7 @@ miri: ## ASGI's rules and the guard of heads under Miri, on a nightly toolchain 
 	PROPTEST_CASES=4 MIRIFLAGS=-Zmiri-disable-isolation CARGO_TARGET_DIR=target/miri cargo +nightly miri test \
 		--locked -p bridgehead-asgi --tests -- $(or $(MODULES),messages scope transitions websocket)
 	PROPTEST_CASES=4 MIRIFLAGS=-Zmiri-disable-isolation CARGO_TARGET_DIR=target/miri cargo +nightly miri test \
-		--manifest-path crates/bridgehead-net/tests/miri/Cargo.toml
+		--locked -p bridgehead-heads --lib
 
 .PHONY: loom
 loom: ## the inbox, bell, standby, admission, wakes, loans, records, series and gates in every order that their threads may take
@@ -169,11 +169,10 @@ check-types: build
 
 check-rust: environment
 	cargo clippy --workspace --all-targets --locked -- -D warnings
-	@# What `make loom` and `make miri` take of these crates, file by file.
+	@# What `make loom` takes of these crates, file by file.
 	for crate in python admission metrics; do \
 		RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=target/loom cargo check --quiet --tests --manifest-path crates/bridgehead-$$crate/tests/loom/Cargo.toml; \
 	done
-	CARGO_TARGET_DIR=target/miri cargo check --quiet --tests --manifest-path crates/bridgehead-net/tests/miri/Cargo.toml
 	RUSTDOCFLAGS=-Dwarnings cargo doc --workspace --no-deps --locked --quiet
 
 check-dependencies: environment

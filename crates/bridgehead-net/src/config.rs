@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bridgehead_admission::{Admission, AdmissionLimits};
+use bridgehead_heads::HeadLimits;
 use bridgehead_metrics::Sheet;
 use bridgehead_otel::Tracer;
 use bridgehead_proxies::{Forwarding, Proxies};
@@ -172,17 +173,6 @@ pub enum Departures {
     Told,
     /// It is cancelled.
     Cancelled,
-}
-
-/// How large a head may be.
-#[derive(Clone, Copy, Debug)]
-pub struct HeadLimits {
-    /// Bytes of the target.
-    pub target: usize,
-    /// Bytes of the header lines, with their ends.
-    pub bytes: usize,
-    /// Header lines.
-    pub fields: usize,
 }
 
 /// What is said of requests that never reach the application.

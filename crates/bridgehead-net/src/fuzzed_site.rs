@@ -14,6 +14,7 @@ use std::time::Duration;
 use bridgehead_admission::{AdmissionLimits, Permit};
 use bridgehead_asgi::{Acceptance, More, Reply, ResponseHead, is_valid_host};
 use bridgehead_executor::Executor;
+use bridgehead_heads::HeadLimits;
 use bridgehead_proxies::{Address, Forwarding, Peer, Proxies, Scheme, Taken};
 use bytes::Bytes;
 use http::Method;
@@ -22,9 +23,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use crate::accept::{Worker, enter};
 use crate::app::{App, Arrival, Token};
 use crate::app_half::{AppHalf, Reception};
-use crate::config::{
-    Config, Connections, Departures, HeadLimits, Http2, Lifetimes, Limits, Pings, Refusals, WebSockets,
-};
+use crate::config::{Config, Connections, Departures, Http2, Lifetimes, Limits, Pings, Refusals, WebSockets};
 use crate::family::Stream;
 use crate::listen::Door;
 use crate::pace::PaceLimits;

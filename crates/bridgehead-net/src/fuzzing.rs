@@ -8,6 +8,7 @@
 use std::io::Write;
 
 use bridgehead_asgi::ResponseHead;
+use bridgehead_heads::{Breach, Guard, HeadLimits};
 use bridgehead_proxies::{
     Address, Forwarding, Known, Peer, Proxies, Scheme, Taken, escape,
     proxy_protocol::{self, Header},
@@ -17,10 +18,8 @@ use bridgehead_websocket::{Decoder, Deflation, Event, Failure, Memory};
 use http::header::SEC_WEBSOCKET_EXTENSIONS;
 use http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::config::HeadLimits;
 pub use crate::fuzzed_connection::{http1, http2, websocket};
 pub use crate::fuzzed_messages::messages;
-use crate::guard::{Breach, Guard};
 
 /// One of them.
 pub type Target = fn(&[u8]);

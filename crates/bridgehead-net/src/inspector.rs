@@ -9,11 +9,10 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
+use bridgehead_heads::{Breach, Fault, Guard, HeadLimits};
 use bytes::Bytes;
 use tokio::io::ReadBuf;
 
-use crate::config::HeadLimits;
-use crate::guard::{self, Breach, Guard};
 use crate::refusal::Refusal;
 
 /// What HTTP/2 begins with, as far as HTTP/1 takes it for a line.
@@ -91,7 +90,7 @@ impl Inspector {
         match state.breach {
             // Until then hyper may have requests that came before, whose answers go first.
             Some(Breach { in_head: true, .. }) if !state.reached => Standing::Between,
-            Some(Breach { refusal, in_head: true, .. }) => Standing::Refused(refusal),
+            Some(Breach { fault, in_head: true, .. }) => Standing::Refused(fault.into()),
             _ if state.guard.is_in_head() => Standing::InHead,
             _ if state.guard.is_in_body() => Standing::InBody,
             _ => Standing::Between,
@@ -153,7 +152,9 @@ impl Inspector {
     /// Whether the head that is refused, or late, is one of HEAD.
     pub(crate) fn asks_head(&self) -> bool {
         let state = self.state();
-        state.breach.map_or_else(|| guard::asks_head(state.guard.half_head()), |breach| breach.asks_head)
+        state
+            .breach
+            .map_or_else(|| bridgehead_heads::asks_head(state.guard.half_head()), |breach| breach.asks_head)
     }
 
     /// What a client of HTTP/2 has sent.
@@ -172,16 +173,16 @@ impl State {
         self.read = already.saturating_add(came.len());
         let mut breach = if inspector.spoken == Spoken::Http2 && !continues_preface(already, came) {
             // Whoever speaks HTTP/2 sees what is wrong with it.
-            Breach { sound: 0, refusal: Refusal::Preface, in_head: true, asks_head: false }
+            Breach { sound: 0, fault: Fault::Preface, in_head: true, asks_head: false }
         } else {
             self.guard.admit(came, &inspector.limits).err()?
         };
-        if breach.refusal == Refusal::Preface {
+        if breach.fault == Fault::Preface {
             match PREFACE_LINE.get(..already) {
                 Some(before) if inspector.spoken == Spoken::Http2 || ends_preface_line(already, came) => {
                     self.preface = [before, came].concat();
                 }
-                _ => breach.refusal = Refusal::UnknownVersion,
+                _ => breach.fault = Fault::UnknownVersion,
             }
         }
         self.breach = Some(breach);
@@ -207,7 +208,7 @@ fn poll_refused(breach: Breach) -> Poll<io::Result<()>> {
     if breach.in_head {
         Poll::Pending
     } else {
-        Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, breach.refusal.text())))
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::InvalidData, Refusal::from(breach.fault).text())))
     }
 }
 

@@ -16,7 +16,6 @@ mod app_half;
 mod board;
 mod body;
 mod broken_off;
-mod chunks;
 mod client;
 mod client_half;
 mod compression;
@@ -42,7 +41,6 @@ mod fuzzed_site;
 #[cfg(any(fuzzing, test))]
 pub mod fuzzing;
 mod gate;
-mod guard;
 mod handshake;
 mod header_line;
 mod health_path;
@@ -53,8 +51,6 @@ mod http2_handshake;
 mod inspected;
 mod inspector;
 mod interim;
-mod judge;
-mod letters;
 mod lifetime;
 mod line;
 mod listen;
@@ -65,7 +61,6 @@ mod outlet;
 mod overheard;
 mod overseer;
 mod pace;
-mod persistence;
 mod piece;
 #[cfg(any(fuzzing, test))]
 mod pipe;
@@ -81,7 +76,6 @@ mod redirect;
 mod refusal;
 mod relief;
 mod request_id;
-mod request_line;
 mod rota;
 mod service;
 mod session;
@@ -123,8 +117,7 @@ pub use board::{Board, Condition};
 pub use bridgehead_static::{Mount, Mounts};
 pub use compression::Compression;
 pub use config::{
-    Config, Connections, Departures, HeadLimits, Http2, Lifetimes, Limits, Pings, Refusals, Unconfirmed,
-    WebSockets,
+    Config, Connections, Departures, Http2, Lifetimes, Limits, Pings, Refusals, Unconfirmed, WebSockets,
 };
 pub use exchange::CHUNKS;
 pub use forked::{Claim, descriptors as open_descriptors, disown as disown_descriptors};

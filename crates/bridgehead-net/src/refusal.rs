@@ -1,9 +1,10 @@
 //! The answers given without the application.
 //!
-//! Each says in its body what came and what was due. Judging is `service`'s and `guard`'s. hyper refuses heads that it
-//! cannot read by itself, without a body; `guard` lets none through, and one that were refused all the same is told of.
+//! Each says in its body what came and what was due. Judging is `service`'s and `bridgehead-heads`'s. hyper refuses heads that it
+//! cannot read by itself, without a body; its `guard` lets none through, and one that were refused all the same is told of.
 
 use bridgehead_admission::TurnedAway;
+use bridgehead_heads::Fault;
 use http::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
 use http::{Response, StatusCode};
 
@@ -280,6 +281,34 @@ impl Refusal {
             headers.insert(http::header::RETRY_AFTER, HeaderValue::from_static("1"));
         }
         response
+    }
+}
+
+impl From<Fault> for Refusal {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::NoHost => Self::NoHost,
+            Fault::TwoHosts => Self::TwoHosts,
+            Fault::BadHost => Self::BadHost,
+            Fault::BadTarget => Self::BadTarget,
+            Fault::RawByte => Self::RawByte,
+            Fault::LongTarget => Self::LongTarget,
+            Fault::BadMethod => Self::BadMethod,
+            Fault::BadRequestLine => Self::BadRequestLine,
+            Fault::UnknownVersion => Self::UnknownVersion,
+            Fault::Preface => Self::Preface,
+            Fault::BareLineFeed => Self::BareLineFeed,
+            Fault::FoldedLine => Self::FoldedLine,
+            Fault::BadHeader => Self::BadHeader,
+            Fault::LargeHead => Self::LargeHead,
+            Fault::BadLength => Self::BadLength,
+            Fault::TwoFramings => Self::TwoFramings,
+            Fault::BadCoding => Self::BadCoding,
+            Fault::UnknownCoding => Self::UnknownCoding,
+            Fault::BadBody => Self::BadBody,
+            Fault::LargeBody => Self::LargeBody,
+            Fault::UnknownExpectation => Self::UnknownExpectation,
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use std::task::Poll;
 use bridgehead_admission::{Permit, TurnedAway};
 use bridgehead_asgi::{Acceptance, ResponseParts};
 use bridgehead_executor::http_date;
+use bridgehead_heads::{asks_unheard_to_close, judge, keeps_connection, say_close};
 use bytes::Bytes;
 use http::header::{CONNECTION, EXPECT, HeaderValue};
 use http::{HeaderMap, Request, Response, Version, request};
@@ -25,10 +26,8 @@ use crate::body::{AnswerBody, Framing};
 use crate::client_half::ClientHalf;
 use crate::config::{Config, Departures};
 use crate::exchange::{self, After, Answer, Flow};
-use crate::judge::judge;
 use crate::line::Line;
 use crate::overseer::Term;
-use crate::persistence::{asks_unheard_to_close, keeps_connection, say_close};
 use crate::refusal::Refusal;
 use crate::request_id;
 use crate::session_end::Opened;
@@ -72,7 +71,7 @@ pub(crate) async fn answer(
         }
     }
     let wish = worker.config.compression.as_ref().map(|compression| compression.wish(&head));
-    let upgrade = match judge(&head).and_then(|()| upgrade_of(&head, &line, &worker)) {
+    let upgrade = match judge(&head).map_err(Refusal::from).and_then(|()| upgrade_of(&head, &line, &worker)) {
         Ok(upgrade) => upgrade,
         Err(refusal) => return Ok(refuse(refusal, &line, version, turn)),
     };

@@ -6,15 +6,14 @@
 
 use std::sync::Arc;
 
+use bridgehead_heads::judge;
 use bridgehead_static::{Asked, Content};
 use http::{Response, request};
 
 use crate::accept::Worker;
 use crate::body::AnswerBody;
 use crate::file_body::FileBody;
-use crate::judge::judge;
 use crate::line::Line;
-use crate::persistence;
 use crate::service;
 use crate::static_files::Served;
 use crate::turn::Turn;
@@ -54,7 +53,7 @@ pub(crate) async fn answer(
         line.will_linger();
     }
     if !is_read || line.is_last_call() {
-        persistence::say_close(&mut response, version);
+        bridgehead_heads::say_close(&mut response, version);
     }
     let body = match reply.content {
         Content::Nothing => AnswerBody::whole(bytes::Bytes::new(), turn),

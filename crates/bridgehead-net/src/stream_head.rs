@@ -5,12 +5,11 @@
 //!
 //! Invariant: what the application sees could have come in HTTP/1.
 
+use bridgehead_heads::HeadLimits;
 use http::header::{CONTENT_LENGTH, COOKIE, EXPECT, HOST, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, request};
 
-use crate::config::HeadLimits;
 use crate::refusal::Refusal;
-use crate::{judge, letters};
 
 /// Crumbs of a cookie for each header line that is allowed: browsers send each cookie by itself.
 pub(crate) const CRUMBS: usize = 2;
@@ -45,15 +44,19 @@ pub(crate) fn judge(head: &request::Parts, crumbs: usize, limits: &HeadLimits) -
     if crumbs > CRUMBS * limits.fields {
         return Err(Refusal::LargeHead);
     }
-    judge::judge_method(&head.method)?;
+    bridgehead_heads::judge_method(&head.method)?;
     judge_size(head, limits)?;
-    judge::judge_target(head)?;
+    bridgehead_heads::judge_target(head)?;
     let path = head.uri.path();
     let is_whole_server = path == "*" && head.method == Method::OPTIONS;
     if !path.starts_with('/') && !is_whole_server {
         return Err(Refusal::BadTarget);
     }
-    if head.uri.path_and_query().is_some_and(|target| !letters::are_of_urls(target.as_str().as_bytes())) {
+    if head
+        .uri
+        .path_and_query()
+        .is_some_and(|target| !bridgehead_heads::are_of_urls(target.as_str().as_bytes()))
+    {
         return Err(Refusal::RawByte);
     }
     judge_host(head)?;

@@ -7,13 +7,13 @@
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use bridgehead_heads::Trailers;
 use bytes::Bytes;
 use h2::RecvStream;
 use http::header::{CONTENT_LENGTH, EXPECT, HeaderMap, HeaderName, HeaderValue};
 use http_body::{Body, Frame, SizeHint};
 use tokio::sync::oneshot;
 
-use crate::chunks::Trailers;
 use crate::upload::Source;
 
 /// A request's body as `h2` gives it. What is taken makes room in the client's windows.

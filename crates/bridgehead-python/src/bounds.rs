@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use bridgehead_admission::AdmissionLimits;
+use bridgehead_heads::HeadLimits;
 use bridgehead_metrics::{Gauge, Sheet};
-use bridgehead_net::{Departures, HeadLimits, Http2, Lifetimes, Limits, PaceLimits, Pings};
+use bridgehead_net::{Departures, Http2, Lifetimes, Limits, PaceLimits, Pings};
 use pyo3::prelude::*;
 
 use crate::inbox::ARRIVALS;

@@ -14,9 +14,10 @@ use std::time::Duration;
 use bridgehead_admission::AdmissionLimits;
 use bridgehead_asgi::{ResponseHead, ResponseParts};
 use bridgehead_executor::Executor;
+use bridgehead_heads::HeadLimits;
 use bridgehead_net::{
-    App, Arrival, Config, Connections, Departures, HeadLimits, Http2, Lifetimes, Limits, Listener, Ownership,
-    PaceLimits, Pings, Reasons, Refusals, Signal, Stage, Tally, Token,
+    App, Arrival, Config, Connections, Departures, Http2, Lifetimes, Limits, Listener, Ownership, PaceLimits,
+    Pings, Reasons, Refusals, Signal, Stage, Tally, Token,
 };
 use http::HeaderMap;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};

@@ -4,8 +4,8 @@
 //!
 //! Invariant: what is taken has one length to whoever reads it, and framing never outweighs what it frames by much.
 
+use crate::fault::Fault;
 use crate::letters::{decimal, is_folded, trimmed};
-use crate::refusal::Refusal;
 
 /// A chunk's size and its extension.
 pub(crate) const LONGEST_SIZE: usize = 272;
@@ -32,7 +32,7 @@ pub(crate) struct Chunks {
 
 /// What came behind the last chunk so far.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Trailers {
+pub struct Trailers {
     lines: usize,
     bytes: usize,
     /// Whether one of them was a length.
@@ -46,28 +46,33 @@ pub(crate) fn is_too_long(came: usize) -> bool {
 
 impl Chunks {
     /// How much a line says that follows.
-    pub(crate) fn after(mut self, line: &[u8]) -> Result<(u64, Self), Refusal> {
+    pub(crate) fn after(mut self, line: &[u8]) -> Result<(u64, Self), Fault> {
         let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
         let (size, extension) = line.split_at(digits);
         let is_text = extension.iter().all(|byte| *byte == b'\t' || !byte.is_ascii_control());
         // No blank stands behind a size: some parsers take it for a part of it, some for its end.
         let is_extension = extension.is_empty() || extension.starts_with(b";");
         if digits > SIZE_DIGITS || line.len() > LONGEST_SIZE || !is_extension || !is_text {
-            return Err(Refusal::BadBody);
+            return Err(Fault::BadBody);
         }
         let size = std::str::from_utf8(size).ok().and_then(|size| u64::from_str_radix(size, 16).ok());
-        let size = size.ok_or(Refusal::BadBody)?;
+        let size = size.ok_or(Fault::BadBody)?;
         self.framing += line.len() as u64 + 4;
-        self.body = self.body.checked_add(size).ok_or(Refusal::BadBody)?;
+        self.body = self.body.checked_add(size).ok_or(Fault::BadBody)?;
         if self.framing > FREE_FRAMING.saturating_add(FRAMING_RATIO.saturating_mul(self.body)) {
-            return Err(Refusal::BadBody);
+            return Err(Fault::BadBody);
         }
         Ok((size, self))
     }
 }
 
 impl Trailers {
-    pub(crate) fn after(mut self, line: &[u8]) -> Result<Self, Refusal> {
+    /// Another line has come.
+    ///
+    /// # Errors
+    ///
+    /// When they are too many, too long, or would frame a body.
+    pub fn after(mut self, line: &[u8]) -> Result<Self, Fault> {
         self.lines += 1;
         self.bytes += line.len() + 2;
         let is_coding = value_of(line, b"transfer-encoding").is_some();
@@ -81,7 +86,7 @@ impl Trailers {
             || is_coding
             || is_bad_length
         {
-            return Err(Refusal::BadBody);
+            return Err(Fault::BadBody);
         }
         Ok(self)
     }

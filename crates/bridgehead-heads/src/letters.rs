@@ -59,7 +59,8 @@ pub(crate) fn is_target(word: &[u8]) -> bool {
 }
 
 /// Whether every byte of a target may stand where it does, in a path or in a query.
-pub(crate) fn are_of_urls(target: &[u8]) -> bool {
+#[must_use]
+pub fn are_of_urls(target: &[u8]) -> bool {
     let query = memchr(b'?', target).unwrap_or(target.len());
     let (path, query) = target.split_at(query);
     path.iter().all(|byte| is(*byte, PATH)) && query.iter().all(|byte| is(*byte, QUERY))

@@ -3,7 +3,7 @@
 //! hyper reads heads as leniently as RFC 9112 lets it (a bare line feed ends a line, a fragment is cut off) and does not
 //! keep what it read. This follows the framing from byte to byte, and holds back what a stricter parser in front could
 //! have understood in another way, what is larger than is allowed, and what hyper would refuse without a word (`letters`).
-//! Hosts, and which methods are served, are `service`'s.
+//! Hosts, and which methods are served, are `judge`'s.
 //!
 //! | place | is left by |
 //! |---|---|
@@ -19,9 +19,9 @@
 use memchr::memchr;
 
 use crate::chunks::{self, Chunks, Trailers};
-use crate::config::HeadLimits;
+use crate::fault::Fault;
 use crate::letters::{self, decimal, is_folded, trimmed};
-use crate::refusal::Refusal;
+use crate::limits::HeadLimits;
 use crate::request_line::{LONGEST_METHOD, Minor, no_method, request_line};
 
 /// One header line, name and value: big cookies and tokens fit.
@@ -43,7 +43,7 @@ const GROWTH: usize = 1024;
 
 /// Follows one connection.
 #[derive(Debug, Default)]
-pub(crate) struct Guard {
+pub struct Guard {
     place: Place,
     /// What has come of a head that is not whole, and elsewhere of a line.
     kept: Vec<u8>,
@@ -77,14 +77,15 @@ struct Head {
 
 /// Something that is not let through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Breach {
+pub struct Breach {
     /// So many of the new bytes are in order.
-    pub(crate) sound: usize,
-    pub(crate) refusal: Refusal,
+    pub sound: usize,
+    /// What it is.
+    pub fault: Fault,
     /// Whether it is in a head, so that no request came of it.
-    pub(crate) in_head: bool,
+    pub in_head: bool,
     /// Whether that head's method is HEAD, so that the answer has no body.
-    pub(crate) asks_head: bool,
+    pub asks_head: bool,
 }
 
 impl Default for Place {
@@ -95,27 +96,38 @@ impl Default for Place {
 
 impl Guard {
     /// Whether a head has begun and not ended.
-    pub(crate) fn is_in_head(&self) -> bool {
+    #[must_use]
+    #[inline]
+    pub fn is_in_head(&self) -> bool {
         matches!(&self.place, Place::Head(head) if head.version.is_some() || self.kept.len() > self.line)
     }
 
     /// What has come so far of a head that is not whole.
-    pub(crate) fn half_head(&self) -> &[u8] {
+    #[must_use]
+    #[inline]
+    pub fn half_head(&self) -> &[u8] {
         if matches!(self.place, Place::Head(_)) { &self.kept } else { &[] }
     }
 
     /// The head of which a part had been kept, if what came last has its end.
-    pub(crate) fn take_head(&mut self) -> Vec<u8> {
+    #[inline]
+    pub fn take_head(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.whole)
     }
 
     /// Whether a body has not come to its end.
-    pub(crate) fn is_in_body(&self) -> bool {
+    #[must_use]
+    #[inline]
+    pub fn is_in_body(&self) -> bool {
         !matches!(self.place, Place::Head(_))
     }
 
     /// Looks at what came next.
-    pub(crate) fn admit(&mut self, bytes: &[u8], limits: &HeadLimits) -> Result<(), Breach> {
+    ///
+    /// # Errors
+    ///
+    /// When something in it is not let through.
+    pub fn admit(&mut self, bytes: &[u8], limits: &HeadLimits) -> Result<(), Breach> {
         let mut at = 0;
         // Where the head begins that is not whole, if that is here.
         let mut request = 0;
@@ -123,12 +135,12 @@ impl Guard {
             let in_head = matches!(self.place, Place::Head(_));
             match self.step(&bytes[request..], at - request, limits) {
                 Ok(taken) => at += taken,
-                Err(refusal) => {
+                Err(fault) => {
                     let begun = if self.kept.is_empty() { &bytes[request..] } else { &self.kept };
                     let asks_head = in_head && asks_head(begun);
                     let sound = if in_head { request } else { at };
                     self.kept = Vec::new();
-                    return Err(Breach { sound, refusal, in_head, asks_head });
+                    return Err(Breach { sound, fault, in_head, asks_head });
                 }
             }
             if !in_head || !self.is_in_head() {
@@ -142,7 +154,7 @@ impl Guard {
     }
 
     /// Takes the line that begins there, or what there is of a body. Gives how many bytes that was.
-    fn step(&mut self, begun: &[u8], at: usize, limits: &HeadLimits) -> Result<usize, Refusal> {
+    fn step(&mut self, begun: &[u8], at: usize, limits: &HeadLimits) -> Result<usize, Fault> {
         let bytes = &begun[at..];
         match &mut self.place {
             Place::Body(left) => {
@@ -167,11 +179,11 @@ impl Guard {
     }
 
     /// The two bytes behind a chunk's data.
-    fn end_of_data(&mut self, bytes: &[u8]) -> Result<usize, Refusal> {
+    fn end_of_data(&mut self, bytes: &[u8]) -> Result<usize, Fault> {
         let Place::DataEnd(chunks) = self.place else { return Ok(0) };
         let due = if self.kept.is_empty() { b'\r' } else { b'\n' };
         if bytes[0] != due {
-            return Err(Refusal::BadBody);
+            return Err(Fault::BadBody);
         }
         if due == b'\r' {
             self.kept.push(due);
@@ -183,7 +195,7 @@ impl Guard {
     }
 
     /// A line, when its end is there; else what has come of it is kept, with the lines of its head before it.
-    fn line(&mut self, begun: &[u8], at: usize, limits: &HeadLimits) -> Result<usize, Refusal> {
+    fn line(&mut self, begun: &[u8], at: usize, limits: &HeadLimits) -> Result<usize, Fault> {
         let bytes = &begun[at..];
         let Some(end) = memchr(b'\n', bytes) else {
             self.keep(begun, at);
@@ -199,7 +211,7 @@ impl Guard {
     }
 
     /// The end of a line that began in what is kept.
-    fn end_of_kept(&mut self, rest: &[u8], limits: &HeadLimits) -> Result<(), Refusal> {
+    fn end_of_kept(&mut self, rest: &[u8], limits: &HeadLimits) -> Result<(), Fault> {
         // Its memory goes with it: an idle connection must not keep what its longest head took.
         let mut kept = std::mem::take(&mut self.kept);
         append(&mut kept, rest);
@@ -208,12 +220,12 @@ impl Guard {
         let was_in_head = matches!(place, Place::Head(_));
         match place.after(&kept[line..kept.len() - 1], limits) {
             Ok(place) => self.place = place,
-            Err(refusal) => {
+            Err(fault) => {
                 // Its method is there, and looked for.
                 if was_in_head {
                     self.kept = kept;
                 }
-                return Err(refusal);
+                return Err(fault);
             }
         }
         if self.is_in_head() {
@@ -236,7 +248,7 @@ impl Guard {
     }
 
     /// A line without an end is as large as it will ever be allowed to be.
-    fn judge_unfinished(&self, limits: &HeadLimits) -> Result<(), Refusal> {
+    fn judge_unfinished(&self, limits: &HeadLimits) -> Result<(), Fault> {
         let line = &self.kept[self.line..];
         let came = line.len();
         match &self.place {
@@ -245,21 +257,21 @@ impl Guard {
                 // Whoever speaks another protocol may wait for an answer before there is a line.
                 let word = &line[..method.unwrap_or(came.min(LONGEST_METHOD))];
                 if !letters::is_token(word) && line != b"\r" {
-                    return Err(Refusal::BadRequestLine);
+                    return Err(Fault::BadRequestLine);
                 }
                 let Some(method) = method else {
                     return if came > LONGEST_METHOD { Err(no_method(line)) } else { Ok(()) };
                 };
                 if came - method > limits.target + " HTTP/1.1\r".len() + 1 {
-                    return Err(Refusal::LongTarget);
+                    return Err(Fault::LongTarget);
                 }
             }
             // The carriage return of a line is not counted, nor that of the last, empty one.
             Place::Head(head) if head.bytes + came > limits.bytes + 1 || is_too_long(came, 1, limits) => {
-                return Err(Refusal::LargeHead);
+                return Err(Fault::LargeHead);
             }
-            Place::Size(_) if chunks::is_too_long(came) => return Err(Refusal::BadBody),
-            Place::Trailers(read) if read.is_too_long(came) => return Err(Refusal::BadBody),
+            Place::Size(_) if chunks::is_too_long(came) => return Err(Fault::BadBody),
+            Place::Trailers(read) if read.is_too_long(came) => return Err(Fault::BadBody),
             _ => {}
         }
         Ok(())
@@ -267,16 +279,17 @@ impl Guard {
 }
 
 /// Whether what has come of a head begins with HEAD, behind the blank lines that may be before it.
-pub(crate) fn asks_head(begun: &[u8]) -> bool {
+#[must_use]
+pub fn asks_head(begun: &[u8]) -> bool {
     let line = begun.iter().position(|byte| !matches!(byte, b'\r' | b'\n')).unwrap_or(begun.len());
     begun[line..].starts_with(b"HEAD ")
 }
 
 impl Place {
     /// Where a line leads to. What came before its line feed has to end in a carriage return.
-    fn after(self, line: &[u8], limits: &HeadLimits) -> Result<Self, Refusal> {
+    fn after(self, line: &[u8], limits: &HeadLimits) -> Result<Self, Fault> {
         let Some((b'\r', line)) = line.split_last() else {
-            return Err(if matches!(self, Self::Head(_)) { Refusal::BareLineFeed } else { Refusal::BadBody });
+            return Err(if matches!(self, Self::Head(_)) { Fault::BareLineFeed } else { Fault::BadBody });
         };
         match self {
             Self::Head(head) => head.after(line, limits),
@@ -292,7 +305,7 @@ impl Place {
 }
 
 impl Head {
-    fn after(mut self, line: &[u8], limits: &HeadLimits) -> Result<Place, Refusal> {
+    fn after(mut self, line: &[u8], limits: &HeadLimits) -> Result<Place, Fault> {
         match self.version {
             // An empty line before a request is left over from the body before it.
             None if line.is_empty() && self.blanks < BLANKS => self.blanks += 1,
@@ -303,16 +316,16 @@ impl Head {
         Ok(Place::Head(self))
     }
 
-    fn field(&mut self, line: &[u8], limits: &HeadLimits) -> Result<(), Refusal> {
+    fn field(&mut self, line: &[u8], limits: &HeadLimits) -> Result<(), Fault> {
         if is_folded(line) {
-            return Err(Refusal::FoldedLine);
+            return Err(Fault::FoldedLine);
         }
         self.fields += 1;
         self.bytes += line.len() + 2;
         if self.fields > limits.fields || self.bytes > limits.bytes || is_too_long(line.len(), 0, limits) {
-            return Err(Refusal::LargeHead);
+            return Err(Fault::LargeHead);
         }
-        let (name, value) = letters::field(line).ok_or(Refusal::BadHeader)?;
+        let (name, value) = letters::field(line).ok_or(Fault::BadHeader)?;
         if name.eq_ignore_ascii_case(b"content-length") {
             self.length(trimmed(value))
         } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
@@ -322,30 +335,30 @@ impl Head {
         }
     }
 
-    fn length(&mut self, value: &[u8]) -> Result<(), Refusal> {
-        let length = decimal(value).ok_or(Refusal::BadLength)?;
+    fn length(&mut self, value: &[u8]) -> Result<(), Fault> {
+        let length = decimal(value).ok_or(Fault::BadLength)?;
         // Longer ones are no lengths to hyper, and nobody has so many bytes.
         if length > u64::MAX / 2 {
-            return Err(Refusal::LargeBody);
+            return Err(Fault::LargeBody);
         }
-        if self.length.replace(length).is_some() { Err(Refusal::BadLength) } else { Ok(()) }
+        if self.length.replace(length).is_some() { Err(Fault::BadLength) } else { Ok(()) }
     }
 
-    fn coding(&mut self, value: &[u8]) -> Result<(), Refusal> {
+    fn coding(&mut self, value: &[u8]) -> Result<(), Fault> {
         if self.version == Some(Minor::Zero) || self.chunked {
-            return Err(Refusal::BadCoding);
+            return Err(Fault::BadCoding);
         }
         if !value.eq_ignore_ascii_case(b"chunked") {
             let hollow = value.split(|byte| *byte == b',').any(|it| trimmed(it).is_empty());
-            return Err(if hollow { Refusal::BadCoding } else { Refusal::UnknownCoding });
+            return Err(if hollow { Fault::BadCoding } else { Fault::UnknownCoding });
         }
         self.chunked = true;
         Ok(())
     }
 
-    fn end(self) -> Result<Place, Refusal> {
+    fn end(self) -> Result<Place, Fault> {
         match (self.length, self.chunked) {
-            (Some(_), true) => Err(Refusal::TwoFramings),
+            (Some(_), true) => Err(Fault::TwoFramings),
             (None | Some(0), false) => Ok(Place::default()),
             (Some(length), false) => Ok(Place::Body(length)),
             (None, true) => Ok(Place::Size(Chunks::default())),
@@ -379,26 +392,26 @@ mod tests {
 
     const LIMITS: HeadLimits = HeadLimits { target: 64, bytes: 256, fields: 4 };
 
-    fn verdict(bytes: &[u8]) -> Result<(), Refusal> {
+    fn verdict(bytes: &[u8]) -> Result<(), Fault> {
         let whole = Guard::default().admit(bytes, &LIMITS);
         // However it is cut, it comes to the same.
         for cut in 0..=bytes.len() {
             let mut guard = Guard::default();
             let (first, second) = bytes.split_at(cut);
             let cut = guard.admit(first, &LIMITS).and_then(|()| guard.admit(second, &LIMITS));
-            assert_eq!(cut.map_err(|breach| breach.refusal), whole.map_err(|breach| breach.refusal));
+            assert_eq!(cut.map_err(|breach| breach.fault), whole.map_err(|breach| breach.fault));
         }
         let mut guard = Guard::default();
         let drip = bytes.iter().try_for_each(|byte| guard.admit(&[*byte], &LIMITS));
-        assert_eq!(drip.map_err(|breach| breach.refusal), whole.map_err(|breach| breach.refusal));
-        whole.map_err(|breach| breach.refusal)
+        assert_eq!(drip.map_err(|breach| breach.fault), whole.map_err(|breach| breach.fault));
+        whole.map_err(|breach| breach.fault)
     }
 
-    fn head(lines: &str) -> Result<(), Refusal> {
+    fn head(lines: &str) -> Result<(), Fault> {
         verdict(format!("POST / HTTP/1.1\r\n{lines}\r\n").as_bytes())
     }
 
-    fn chunks(body: &str) -> Result<(), Refusal> {
+    fn chunks(body: &str) -> Result<(), Fault> {
         head(&format!("Transfer-Encoding: chunked\r\n\r\n{body}"))
     }
 
@@ -413,12 +426,12 @@ mod tests {
 
     #[test]
     fn lines_end_in_both_characters() {
-        assert_eq!(verdict(b"GET / HTTP/1.1\nHost: a\r\n\r\n"), Err(Refusal::BareLineFeed));
-        assert_eq!(head("Host: a\n"), Err(Refusal::BareLineFeed));
-        assert_eq!(head("Host: a\r\n\n"), Err(Refusal::BareLineFeed));
-        assert_eq!(head("A: b\r\n c\r\n"), Err(Refusal::FoldedLine));
-        assert_eq!(chunks("3\nabc\r\n"), Err(Refusal::BadBody));
-        assert_eq!(chunks("3\r\nabc\n"), Err(Refusal::BadBody));
+        assert_eq!(verdict(b"GET / HTTP/1.1\nHost: a\r\n\r\n"), Err(Fault::BareLineFeed));
+        assert_eq!(head("Host: a\n"), Err(Fault::BareLineFeed));
+        assert_eq!(head("Host: a\r\n\n"), Err(Fault::BareLineFeed));
+        assert_eq!(head("A: b\r\n c\r\n"), Err(Fault::FoldedLine));
+        assert_eq!(chunks("3\nabc\r\n"), Err(Fault::BadBody));
+        assert_eq!(chunks("3\r\nabc\n"), Err(Fault::BadBody));
     }
 
     #[test]
@@ -426,23 +439,23 @@ mod tests {
         for line in
             ["GET /\r\n", "GET\r\n", "GET / HTTP/1.10\r\n", "GET / HTTP/x.1\r\n", "GET / http/1.1\r\n"]
         {
-            assert_eq!(verdict(line.as_bytes()), Err(Refusal::BadRequestLine));
+            assert_eq!(verdict(line.as_bytes()), Err(Fault::BadRequestLine));
         }
         for line in ["GET / HTTP/1.2\r\n", "GET / HTTP/2.0\r\n"] {
-            assert_eq!(verdict(line.as_bytes()), Err(Refusal::UnknownVersion));
+            assert_eq!(verdict(line.as_bytes()), Err(Fault::UnknownVersion));
         }
-        assert_eq!(verdict(b"PRI * HTTP/2.0\r\n"), Err(Refusal::Preface));
+        assert_eq!(verdict(b"PRI * HTTP/2.0\r\n"), Err(Fault::Preface));
         for line in ["G(T / HTTP/1.1\r\n", " / HTTP/1.1\r\n", "GET  / HTTP/1.1\r\n", "GET  HTTP/1.1\r\n"] {
-            assert_eq!(verdict(line.as_bytes()), Err(Refusal::BadRequestLine));
+            assert_eq!(verdict(line.as_bytes()), Err(Fault::BadRequestLine));
         }
         for target in ["*/", "a/b", "http:///", "?"] {
             let line = format!("GET {target} HTTP/1.1\r\n");
-            assert_eq!(verdict(line.as_bytes()), Err(Refusal::BadTarget), "{target}");
+            assert_eq!(verdict(line.as_bytes()), Err(Fault::BadTarget), "{target}");
         }
-        assert_eq!(verdict("M".repeat(33).as_bytes()), Err(Refusal::BadMethod));
-        assert_eq!(verdict(&[0x16; 33]), Err(Refusal::BadRequestLine));
-        assert_eq!(verdict(b"\0"), Err(Refusal::BadRequestLine));
-        assert_eq!(verdict("(".repeat(33).as_bytes()), Err(Refusal::BadRequestLine));
+        assert_eq!(verdict("M".repeat(33).as_bytes()), Err(Fault::BadMethod));
+        assert_eq!(verdict(&[0x16; 33]), Err(Fault::BadRequestLine));
+        assert_eq!(verdict(b"\0"), Err(Fault::BadRequestLine));
+        assert_eq!(verdict("(".repeat(33).as_bytes()), Err(Fault::BadRequestLine));
     }
 
     #[test]
@@ -451,14 +464,14 @@ mod tests {
             ["/a\x01", "/<", "/>", "/`", "/?a=\"1\"", "/?<", "/?>", "/a#b", "/\u{e9}", "/?\u{e9}", "\x7f"];
         for target in raw.into_iter().chain(["http://a/?\"", "http://a/<", "\u{e9}"]) {
             let line = format!("GET {target} HTTP/1.1\r\n");
-            assert_eq!(verdict(line.as_bytes()), Err(Refusal::RawByte), "{target}");
+            assert_eq!(verdict(line.as_bytes()), Err(Fault::RawByte), "{target}");
         }
     }
 
     #[test]
     fn a_header_line_is_a_name_and_text() {
         for line in ["A", ":b", "A : b", "A b: c", "A(: b", "A: \x01", "A: b\rc", "A: \x7f", "\u{e9}: b"] {
-            assert_eq!(head(&format!("{line}\r\n")), Err(Refusal::BadHeader), "{line:?}");
+            assert_eq!(head(&format!("{line}\r\n")), Err(Fault::BadHeader), "{line:?}");
         }
         assert_eq!(head("A:\r\nb:\t\u{e9} : \"\r\n"), Ok(()));
     }
@@ -467,13 +480,13 @@ mod tests {
     fn limits_hold_to_the_byte() {
         let target = |length: usize| format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(length - 1));
         assert_eq!(verdict(target(64).as_bytes()), Ok(()));
-        assert_eq!(verdict(target(65).as_bytes()), Err(Refusal::LongTarget));
+        assert_eq!(verdict(target(65).as_bytes()), Err(Fault::LongTarget));
         let field = |length: usize| format!("A: {}\r\n", "b".repeat(length - 5));
         assert_eq!(head(&field(256)), Ok(()));
-        assert_eq!(head(&field(257)), Err(Refusal::LargeHead));
+        assert_eq!(head(&field(257)), Err(Fault::LargeHead));
         assert_eq!(head(&"A: b\r\n".repeat(4)), Ok(()));
-        assert_eq!(head(&"A: b\r\n".repeat(5)), Err(Refusal::LargeHead));
-        assert_eq!(chunks(&format!("1;{}\r\n", "e".repeat(LONGEST_SIZE))), Err(Refusal::BadBody));
+        assert_eq!(head(&"A: b\r\n".repeat(5)), Err(Fault::LargeHead));
+        assert_eq!(chunks(&format!("1;{}\r\n", "e".repeat(LONGEST_SIZE))), Err(Fault::BadBody));
     }
 
     #[test]
@@ -513,20 +526,20 @@ mod tests {
     #[test]
     fn a_body_has_one_length() {
         for value in ["", "+5", "-0", "0x5", "5_0", "5 5", "5,5", "5, 6", "99999999999999999999", "1Z"] {
-            assert_eq!(head(&format!("Content-Length: {value}\r\n")), Err(Refusal::BadLength), "{value}");
+            assert_eq!(head(&format!("Content-Length: {value}\r\n")), Err(Fault::BadLength), "{value}");
         }
-        assert_eq!(head("Content-Length: 1\r\nContent-Length: 1\r\n"), Err(Refusal::BadLength));
+        assert_eq!(head("Content-Length: 1\r\nContent-Length: 1\r\n"), Err(Fault::BadLength));
         assert_eq!(head("Content-Length: 9223372036854775807\r\n"), Ok(()));
-        assert_eq!(head("Content-Length: 9223372036854775808\r\n"), Err(Refusal::LargeBody));
-        assert_eq!(head("Content-Length: 1\r\nTransfer-Encoding: chunked\r\n"), Err(Refusal::TwoFramings));
+        assert_eq!(head("Content-Length: 9223372036854775808\r\n"), Err(Fault::LargeBody));
+        assert_eq!(head("Content-Length: 1\r\nTransfer-Encoding: chunked\r\n"), Err(Fault::TwoFramings));
         assert_eq!(
             head("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"),
-            Err(Refusal::BadCoding)
+            Err(Fault::BadCoding)
         );
-        assert_eq!(verdict(b"GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n"), Err(Refusal::BadCoding));
-        assert_eq!(head("Transfer-Encoding: gzip, chunked\r\n"), Err(Refusal::UnknownCoding));
+        assert_eq!(verdict(b"GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n"), Err(Fault::BadCoding));
+        assert_eq!(head("Transfer-Encoding: gzip, chunked\r\n"), Err(Fault::UnknownCoding));
         for value in ["", ",", ", chunked", "chunked,", "chunked, ,chunked"] {
-            assert_eq!(head(&format!("Transfer-Encoding: {value}\r\n")), Err(Refusal::BadCoding), "{value}");
+            assert_eq!(head(&format!("Transfer-Encoding: {value}\r\n")), Err(Fault::BadCoding), "{value}");
         }
     }
 
@@ -536,20 +549,20 @@ mod tests {
         for size in
             ["", " 3", "3 ", "3 ;a", "3\t;a", "+3", "0x3", "3_0", "12345678901234567", "3;\x01", "3;a\rb"]
         {
-            assert_eq!(chunks(&format!("{size}\r\n")), Err(Refusal::BadBody), "{size:?}");
+            assert_eq!(chunks(&format!("{size}\r\n")), Err(Fault::BadBody), "{size:?}");
         }
         // A size that is possible, of a body that will never come.
         assert_eq!(chunks("ffffffffffffffff\r\nabc"), Ok(()));
-        assert_eq!(chunks("3\r\nabc\r\nffffffffffffffff\r\n"), Err(Refusal::BadBody));
-        assert_eq!(chunks("3\r\nabcd\r\n"), Err(Refusal::BadBody));
-        assert_eq!(chunks("0\r\nA: b\r\n c\r\n"), Err(Refusal::BadBody));
+        assert_eq!(chunks("3\r\nabc\r\nffffffffffffffff\r\n"), Err(Fault::BadBody));
+        assert_eq!(chunks("3\r\nabcd\r\n"), Err(Fault::BadBody));
+        assert_eq!(chunks("0\r\nA: b\r\n c\r\n"), Err(Fault::BadBody));
         assert_eq!(chunks("0\r\nContent-Length: 5\r\nHost: b\r\n\r\n"), Ok(()));
         for trailers in
             ["Transfer-Encoding: chunked", "Content-Length: +5", "Content-Length: 5\r\nContent-Length: 5"]
         {
-            assert_eq!(chunks(&format!("0\r\n{trailers}\r\n")), Err(Refusal::BadBody), "{trailers}");
+            assert_eq!(chunks(&format!("0\r\n{trailers}\r\n")), Err(Fault::BadBody), "{trailers}");
         }
-        assert_eq!(chunks(&format!("0\r\n{}", "A: b\r\n".repeat(33))), Err(Refusal::BadBody));
+        assert_eq!(chunks(&format!("0\r\n{}", "A: b\r\n".repeat(33))), Err(Fault::BadBody));
     }
 
     #[test]
@@ -591,13 +604,12 @@ mod tests {
         let sound = b"POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc";
         let mut both = sound.to_vec();
         both.extend_from_slice(b"GET /#b HTTP/1.1\r\n\r\n");
-        let breach =
-            Breach { sound: sound.len(), refusal: Refusal::RawByte, in_head: true, asks_head: false };
+        let breach = Breach { sound: sound.len(), fault: Fault::RawByte, in_head: true, asks_head: false };
         assert_eq!(Guard::default().admit(&both, &LIMITS), Err(breach));
         let mut guard = Guard::default();
         guard.admit(b"GET / HTTP/1.1\r\n", &LIMITS).expect("a line");
         assert!(guard.is_in_head());
-        let breach = Breach { sound: 0, refusal: Refusal::FoldedLine, in_head: true, asks_head: false };
+        let breach = Breach { sound: 0, fault: Fault::FoldedLine, in_head: true, asks_head: false };
         assert_eq!(guard.admit(b"A: b\r\n c\r\n", &LIMITS), Err(breach));
     }
 
@@ -623,12 +635,12 @@ mod tests {
     }
 
     /// What a head comes to by its sizes alone.
-    fn by_size(target: usize, values: &[usize]) -> Result<(), Refusal> {
+    fn by_size(target: usize, values: &[usize]) -> Result<(), Fault> {
         if target > LIMITS.target {
-            return Err(Refusal::LongTarget);
+            return Err(Fault::LongTarget);
         }
         let bytes: usize = values.iter().map(|value| "A: \r\n".len() + value).sum();
-        if values.len() > LIMITS.fields || bytes > LIMITS.bytes { Err(Refusal::LargeHead) } else { Ok(()) }
+        if values.len() > LIMITS.fields || bytes > LIMITS.bytes { Err(Fault::LargeHead) } else { Ok(()) }
     }
 
     proptest! {
