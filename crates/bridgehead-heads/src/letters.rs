@@ -1,7 +1,7 @@
 //! Which letters the parts of a head may have.
 //!
 //! As strict as hyper, which answers what it refuses by itself, without a word. Not where lines begin and end, which is
-//! `guard`'s, and not what a method, a target or a host means, which is `service`'s.
+//! `guard`'s, and not what a method, a target or a host means, which is `judge`'s.
 //!
 //! Invariant: hyper takes what passes here.
 

@@ -1,7 +1,7 @@
 //! One connection, from its first byte until it is done.
 //!
 //! hyper parses and writes; this file decides when to stop waiting for a client, when to look whether it is still
-//! there, and how a connection ends with its worker. Judging a request is `service`'s, its framing `guard`'s.
+//! there, and how a connection ends with its worker. Judging a request is `service`'s, its framing `bridgehead-heads`'s.
 //!
 //! | phase | is left by |
 //! |---|---|

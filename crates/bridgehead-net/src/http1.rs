@@ -1,6 +1,6 @@
 //! hyper's settings for HTTP/1.
 //!
-//! Invariant: hyper has room for whatever `guard` lets through, and no timer of its own.
+//! Invariant: hyper has room for whatever the guard of heads lets through, and no timer of its own.
 
 use hyper::server::conn::http1;
 

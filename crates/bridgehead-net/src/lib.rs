@@ -1,7 +1,8 @@
 //! Sockets to requests: listen, accept, HTTP/1, backpressure, drain, access records.
 //!
-//! Knows Tokio, hyper and rustls, and nothing of Python: whoever answers implements [`App`]. One request's way through this
-//! crate is `accept` → `connection` → `service` → `exchange` → `body`; a WebSocket's then goes on in `websocket_session`.
+//! Knows Tokio, hyper and rustls, and nothing of Python: whoever answers implements [`App`]. What is judged without a socket
+//! has crates of its own below: heads, frames, proxies, admission. One request's way through this crate is `accept` →
+//! `connection` → `service` → `exchange` → `body`; a WebSocket's then goes on in `websocket_session`.
 //!
 //! Invariant: nothing in here blocks its thread, and no wait is without an end: a client that goes, an application
 //! that answers, or the shutdown's deadline ends it.

@@ -1,6 +1,6 @@
 //! What a proxy says of a connection before its first byte, where the PROXY protocol is spoken.
 //!
-//! Not how that is written (`proxy_protocol`). What follows, TLS or not, begins as if the client had connected itself.
+//! Not how that is written (`bridgehead-proxies`). What follows, TLS or not, begins as if the client had connected itself.
 //!
 //! Invariant: where it is spoken, nobody is let in without it, and nobody whose word is not taken.
 

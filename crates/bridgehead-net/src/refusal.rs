@@ -1,7 +1,8 @@
 //! The answers given without the application.
 //!
-//! Each says in its body what came and what was due. Judging is `service`'s and `bridgehead-heads`'s. hyper refuses heads that it
-//! cannot read by itself, without a body; its `guard` lets none through, and one that were refused all the same is told of.
+//! Each says in its body what came and what was due. Judging is `service`'s and `bridgehead-heads`'s. hyper refuses heads
+//! that it cannot read by itself, without a body; the guard of heads lets none through, and one that were refused all the
+//! same is told of.
 
 use bridgehead_admission::TurnedAway;
 use bridgehead_heads::Fault;

@@ -1,6 +1,6 @@
 //! What is said of a connection that sends what nobody answers: to its client, to the log, to who counts.
 //!
-//! Not the judging, which `guard` and `service` do, nor what becomes of the connection.
+//! Not the judging, which `bridgehead-heads` and `service` do, nor what becomes of the connection.
 
 use std::sync::Arc;
 

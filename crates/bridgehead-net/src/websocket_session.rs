@@ -1,6 +1,6 @@
 //! One WebSocket, from its acceptance until its connection is gone: over whatever stream of bytes it comes.
 //!
-//! Frames are `frame`'s, what passes between the network and the application `websocket`'s. Here is what happens by
+//! Frames are `bridgehead-websocket`'s, what passes between the network and the application `websocket`'s. Here is what happens by
 //! itself: pings are answered and sent, the close handshake is held, deadlines pass, whatever the application does. What follows
 //! on what is `course`'s table.
 //!
