@@ -7,6 +7,7 @@ Invariant: the first signal ends it in order, whatever the loop does and whichev
 
 import asyncio
 import signal
+import socket
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from typing import NoReturn
 from bridgehead import config as options
 from bridgehead import forks, log, open_files, overdue, own_handlers, reopening
 from bridgehead._native import Control
-from bridgehead.errors import EXIT_STOP_FAILED, StartError
+from bridgehead.errors import EXIT_START_FAILED, EXIT_STOP_FAILED, StartError
 from bridgehead.identity import identity
 from bridgehead.loops import OwnLoop
 from bridgehead.server import HANDLED_SIGNALS, Server
@@ -68,6 +69,14 @@ class CommandServer(Server):
                 yield
         finally:
             self._control.detach()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """As any server, in its time: what blocks the loop does not hear that it is over."""
+        self._control.expect_start(self.config.timeout_lifespan_startup, EXIT_START_FAILED)
+        try:
+            await super().startup(sockets)
+        finally:
+            self._control.has_started()
 
     @property
     def _process_goes_on(self) -> bool:

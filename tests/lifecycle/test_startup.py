@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import socket
 from pathlib import Path
+from signal import Signals
 
 import pytest
 from harness import UVICORN, Server
@@ -154,6 +155,43 @@ def test_a_startup_that_takes_too_long_ends_with_3(loop: str, mode: str) -> None
         )
         assert "0.5" in server.stderr
         assert "running on" not in server.stderr
+
+
+BLOCKS = """
+import os
+import time
+
+
+async def app(scope, receive, send):
+    await receive()
+    os.write(2, b"app: blocks\\n")
+    time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(UVICORN, reason="uvicorn waits for ever")
+def test_a_startup_that_blocks_the_loop_ends_with_3_as_well(loop: str, tmp_path: Path) -> None:
+    (tmp_path / "blocks.py").write_text(BLOCKS)
+    options = ["--loop", loop, "--timeout-lifespan-startup", "0.5"]
+    with Server("blocks:app", *options, cwd=tmp_path, ready=False, allow=["did not start within"]) as server:
+        assert server.wait_exit() == 3
+        assert (
+            "The application did not start within 0.5 s: the task 'bridgehead-lifespan' blocks"
+            in server.stderr
+        )
+        assert "in app() at blocks.py:9" in server.stderr
+
+
+@pytest.mark.skipif(UVICORN, reason="uvicorn waits for ever")
+def test_a_signal_ends_a_startup_that_blocks_the_loop_before_the_time_for_requests(
+    loop: str, tmp_path: Path
+) -> None:
+    (tmp_path / "blocks.py").write_text(BLOCKS)
+    with Server("blocks:app", "--loop", loop, cwd=tmp_path, ready=False, allow=["did not stop"]) as server:
+        server.wait_line("app: blocks", timeout=30)
+        server.signal(Signals.SIGTERM)
+        assert server.wait_exit() == 1
+        assert "did not stop within 5 s of the signal: " in server.stderr
 
 
 def test_a_lifespan_that_ends_after_startup_is_served(loop: str) -> None:

@@ -9,6 +9,7 @@
 //! | first SIGINT or SIGTERM | Python's handler for it, if there is one of the application's; then the loop is told |
 //! | second | the process ends by it, now |
 //! | none within the patience after the first | the process ends with code 1 |
+//! | none, and the application does not start in its time | the process ends with code 3 |
 //!
 //! Who is told to end by somebody else, a worker by its parent, says so (`expect_end`): then there is a last deadline too.
 //!
@@ -25,8 +26,9 @@ use pyo3::prelude::*;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{oneshot, watch};
-use tokio::time::{Instant, interval, sleep, sleep_until};
+use tokio::time::{interval, sleep};
 
+use crate::due::Due;
 use crate::early;
 use crate::ffi::{self, Disposition};
 use crate::last_words;
@@ -36,9 +38,6 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// For a signal that came as the signals were given back.
 const LAST_LOOK: Duration = Duration::from_millis(5);
-
-/// The exit code of a process whose time is over, if it was told to end by a signal.
-const OVERDUE: i32 = 1;
 
 /// What ends a worker.
 const SIGNALS: [i32; 2] = [libc::SIGINT, libc::SIGTERM];
@@ -69,17 +68,6 @@ struct Shared {
     /// Who tells the loop. Started by the control thread, waited for by the loop's: an interpreter that ends under a
     /// thread that is attached to it aborts the process.
     teller: Mutex<Option<JoinHandle<()>>>,
-}
-
-/// An end that is due.
-#[derive(Clone, Copy)]
-struct Due {
-    at: Instant,
-    /// When it was asked for, and by what.
-    since: Instant,
-    by: &'static str,
-    /// The exit code of who is too late.
-    code: i32,
 }
 
 struct Slot {
@@ -173,12 +161,21 @@ impl Control {
     /// Ends the process with this code in so many seconds, should it still be there, for the reason that `witness()` gives.
     /// Said again, the last word counts. For any thread.
     fn expect_end(&self, seconds: f64, code: i32) -> PyResult<()> {
-        let (now, within) = (Instant::now(), Duration::try_from_secs_f64(seconds)?);
-        self.shared.expected.send_modify(|expected| {
-            let since = expected.map_or(now, |before| before.since);
-            *expected = Some(Due { at: now + within, since, by: "being told to", code });
-        });
+        let within = Duration::try_from_secs_f64(seconds)?;
+        self.shared.expected.send_modify(|expected| *expected = Some(Due::told(within, code, *expected)));
         Ok(())
+    }
+
+    /// The same, should the application not have started by then.
+    fn expect_start(&self, seconds: f64, code: i32) -> PyResult<()> {
+        let within = Duration::try_from_secs_f64(seconds)?;
+        self.shared.expected.send_replace(Some(Due::unless_started(within, code)));
+        Ok(())
+    }
+
+    /// It has started, or never will.
+    fn has_started(&self) {
+        self.shared.expected.send_if_modified(|expected| expected.take_if(|due| due.is_a_start()).is_some());
     }
 
     /// Whether a signal has come, also one that the loop was not there to hear of.
@@ -281,7 +278,7 @@ impl Shared {
                     continue;
                 }
                 _ = expected.changed() => continue,
-                late = reached(next) => self.end_overdue(late),
+                late = Due::reached(next) => self.end_overdue(late),
                 _ = &mut stop => {
                     // One that came in the last moment is seen once Tokio's driver had a turn.
                     tokio::select! {
@@ -296,26 +293,17 @@ impl Shared {
                 ffi::die_by(caught.signal);
             }
             self.ending.store(true, Ordering::Relaxed);
-            due = Some(self.due_after_a_signal());
+            due = Some(Due::after_a_signal(self.patience, asked_for));
             self.tell(caught);
         }
     }
 
-    fn due_after_a_signal(&self) -> Due {
-        let since = Instant::now();
-        Due { at: since + self.patience, since, by: "the signal", code: OVERDUE }
-    }
-
-    /// The loop did not end in time: something holds it, and the process ends without it.
+    /// The loop did not start or end in time: something holds it, and the process ends without it.
     fn end_overdue(&self, due: Due) -> ! {
         let witness = self.listener.witness.lock().unwrap_or_else(PoisonError::into_inner).take();
         let reason = witness.map(last_words::ask).unwrap_or_default();
-        let (by, process) = (due.by, std::process::id());
-        // More of it nobody wants to know.
-        let seconds = ((due.at - due.since).as_secs_f64() * 10.0).round() / 10.0;
-        ffi::complain(&format!(
-            "ERROR:    Bridgehead did not stop within {seconds} s of {by}: {reason}. Ending process [{process}].\n"
-        ));
+        let (late, process) = (due.in_words(), std::process::id());
+        ffi::complain(&format!("ERROR:    {late}: {reason}. Ending process [{process}].\n"));
         ffi::exit_now(due.code)
     }
 
@@ -358,16 +346,5 @@ impl Slot {
             self.forward.store(true, Ordering::Relaxed);
             ours.set(self.signal);
         }
-    }
-}
-
-/// Once it is too late.
-async fn reached(due: Option<Due>) -> Due {
-    match due {
-        Some(due) => {
-            sleep_until(due.at).await;
-            due
-        }
-        None => std::future::pending().await,
     }
 }

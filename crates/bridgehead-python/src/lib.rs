@@ -22,6 +22,7 @@ mod default_headers;
 mod drain;
 mod drive;
 mod driver;
+mod due;
 mod early;
 mod factory_task;
 mod ffi;
