@@ -71,6 +71,8 @@ async fn run(line: Arc<Line>, worker: Arc<Worker>) {
         }
         Left::Ended if line.leaves_something_unread() => {
             farewell::linger_unless_cut(&line.socket, &worker.executor, &mut worker.watch.clone()).await;
+            // What was refused may have been long, and thousands may have sent it.
+            worker.reclaim.is_empty_handed();
         }
         Left::Ended | Left::Gone => {}
     }

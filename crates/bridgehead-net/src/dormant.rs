@@ -48,7 +48,7 @@ pub(crate) async fn before_the_first_byte(line: &Line, worker: &Worker) -> Optio
 
 /// Waits for the next request, and gives how the connection was left if none comes.
 pub(crate) async fn sleep(line: &Line, since: Instant, worker: &Worker) -> Option<Left> {
-    worker.reclaim.fell_asleep();
+    worker.reclaim.is_empty_handed();
     let mut watch = worker.watch.clone();
     let executor = &worker.executor;
     let mut timer = pin!(executor.sleep_until(line.idles_until(since)));

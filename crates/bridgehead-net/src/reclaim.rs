@@ -1,4 +1,4 @@
-//! Gives memory back to the system once many connections have fallen asleep.
+//! Gives memory back to the system once many connections have fallen asleep, or were ended over what they sent.
 //!
 //! An allocator keeps what lies between things that live: of ten thousand clients that asked once, the buffers would
 //! stay for as long as any of them is connected.
@@ -34,8 +34,8 @@ impl Reclaim {
         Self { asleep: Arc::default(), give_back, executor, blocking: Handle::current() }
     }
 
-    /// One connection needs its buffers no more.
-    pub(crate) fn fell_asleep(&self) {
+    /// One connection needs its buffers no more: it sleeps, or has ended.
+    pub(crate) fn is_empty_handed(&self) {
         // The one that makes it many, and no other until they are counted anew.
         if self.asleep.fetch_add(1, Ordering::Relaxed) + 1 == MANY {
             let this = self.clone();
