@@ -39,6 +39,7 @@ from kit import (
 )
 
 routes = Routes()
+kept: list[asyncio.Task[None]] = []
 
 in_lifespan: contextvars.ContextVar[str] = contextvars.ContextVar("in_lifespan", default="not set")
 in_request: contextvars.ContextVar[str] = contextvars.ContextVar("in_request", default="not set")
@@ -153,6 +154,18 @@ async def wait_for_the_disconnect(scope: Scope, receive: Receive, send: Send) ->
             routes.note(name, [dict(await receive()) for _ in range(2)])
     finally:
         routes.note(f"{name}-finally", True)
+
+
+@routes.at("leave-a-sender")
+async def leave_a_task_that_answers(scope: Scope, receive: Receive, send: Send) -> None:
+    async def answer_later() -> None:
+        await routes.wait_bell("answer-later")
+        try:
+            await answer(send, b"late")
+        except OSError as error:
+            routes.note("answered-later", f"{type(error).__name__}: {error}")
+
+    kept.append(asyncio.create_task(answer_later()))
 
 
 @routes.at("receive-beside")

@@ -133,6 +133,18 @@ def test_an_application_that_only_starts_is_a_500(server: Server) -> None:
     server.wait_line("returned without completing its response")
 
 
+@pytest.mark.skipif(UVICORN, reason="uvicorn says nothing")
+def test_who_sends_for_an_application_that_has_returned_is_not_told_that_its_client_has_gone(
+    server: Server,
+) -> None:
+    with server.connect() as client:
+        assert client.ask("/leave-a-sender").status == 500
+        server.wait_line("returned without starting its response")
+        server.ring("answer-later")
+        said = server.note("answered-later")
+        assert said.startswith("ClientDisconnected: the application has returned, so its answer is over")
+
+
 @pytest.mark.parametrize("path", ["/only-start", "/no-end"])
 def test_an_application_that_never_ends_its_answer_to_head_is_logged(loop: str, path: str) -> None:
     with Server("asgi_app:app", "--loop", loop) as server, server.connect() as client:

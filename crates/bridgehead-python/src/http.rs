@@ -26,7 +26,7 @@ use crate::outcome::Outcome;
 use crate::told::Known;
 use crate::under_gil::UnderGil;
 use crate::wait::Wait;
-use crate::{ffi, names, raise, websocket};
+use crate::{ffi, names, websocket};
 
 // A drive that fills its channel before it has to yield would wait for the client in every turn.
 const _: () = assert!(CHUNKS > MESSAGES as usize);
@@ -187,7 +187,7 @@ impl Http {
         match room {
             Room::Free if is_spent => Ok(this.after(py, Outcome::Done(None))),
             Room::Free => Ok(Outcome::Done(None)),
-            Room::Gone => Err(raise::disconnected()),
+            Room::Gone => Err(this.lock(py).gone()),
             Room::Full => this.wait_for_room(py),
         }
     }

@@ -32,7 +32,7 @@ impl Http {
         let mut state = this.lock(py);
         match state.response.expects_body(message) {
             // Its start was refused for that.
-            Err(_) if !state.response.has_started() && state.is_gone() => return Err(raise::disconnected()),
+            Err(_) if !state.response.has_started() && state.is_gone() => return Err(state.gone()),
             judged => judged.map_err(raise::misuse)?,
         }
         state.held_for = HeldFor::Body;
@@ -56,7 +56,7 @@ impl Http {
                 // Nothing is written of what follows: whether anybody is there makes no difference.
                 _ if file.is_skipped() => {}
                 Room::Full => return this.wait_for_room(py),
-                Room::Gone => return Err(raise::disconnected()),
+                Room::Gone => return Err(this.lock(py).gone()),
             }
             let piece = match file.take() {
                 None => {

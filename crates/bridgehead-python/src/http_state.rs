@@ -155,7 +155,7 @@ impl State {
         let before = if self.may_think_again() { Response::to(&self.method) } else { self.response };
         let next = before.start(&head).map_err(raise::misuse)?;
         if self.is_gone() {
-            return Err(raise::disconnected());
+            return Err(self.gone());
         }
         let written = matches!(next, Response::Streaming { left: Length::Open });
         let fate = if written { self.trailers } else { Fate::Dropped };
@@ -274,6 +274,12 @@ impl State {
             },
             None => self.write(body, write),
         }
+    }
+
+    /// What whoever sends is told when nobody reads any more.
+    pub(crate) fn gone(&self) -> PyErr {
+        // A permit comes back when the application has returned.
+        if self.permit.is_none() { raise::returned() } else { raise::disconnected() }
     }
 
     /// Whether nobody reads any more, or nothing more can be said.

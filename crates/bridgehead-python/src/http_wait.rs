@@ -11,9 +11,9 @@ use crate::http::Http;
 use crate::http_state::RoomWatch;
 use crate::inbox::Event;
 use crate::outcome::Outcome;
+use crate::runtime_handle;
 use crate::wait::Wait;
 use crate::websocket_state::WebSocketState;
-use crate::{raise, runtime_handle};
 
 impl Http {
     pub(crate) fn room_now(&self, py: Python<'_>) -> Room {
@@ -24,7 +24,7 @@ impl Http {
     pub(crate) fn sent_now(&self, py: Python<'_>) -> PyResult<Outcome> {
         match self.room_now(py) {
             Room::Free => Ok(Outcome::Done(None)),
-            Room::Gone => Err(raise::disconnected()),
+            Room::Gone => Err(self.lock(py).gone()),
             Room::Full => self.wait_for_room(py),
         }
     }

@@ -23,6 +23,13 @@ pub(crate) fn disconnected() -> PyErr {
     ClientDisconnected::new_err("the client has gone, and this message with it")
 }
 
+/// The same where it is not the client that has gone: what the application has left behind sends, and it has returned.
+pub(crate) fn returned() -> PyErr {
+    ClientDisconnected::new_err(
+        "the application has returned, so its answer is over, and this message is not sent",
+    )
+}
+
 /// A WebSocket's end, as its application sees it that has heard of it already.
 pub(crate) fn closed() -> PyErr {
     ClientDisconnected::new_err("the WebSocket is closed: nothing more comes, and nothing is sent")
