@@ -43,7 +43,18 @@ def _interface_of(application: Callable[..., Any], name: str) -> str:
     if _takes(application, _WSGI):
         hint = "serve it with --interface wsgi (in code, interface='wsgi')"
         raise StartError(f"{name} takes two arguments, as a WSGI application does", hint)
+    if (takes := _signature(application)) is not None:
+        hint = "name the application itself: what takes (scope, receive, send)"
+        raise StartError(f"{name} is called with {takes}, which no ASGI or WSGI application is", hint)
     return "asgi3"
+
+
+def _signature(application: Callable[..., Any]) -> str | None:
+    """In words; None of what says nothing of itself."""
+    try:
+        return str(inspect.signature(application))
+    except (TypeError, ValueError):
+        return None
 
 
 def _is_async(application: Callable[..., Any]) -> bool:

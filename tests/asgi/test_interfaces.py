@@ -170,3 +170,18 @@ def test_a_wsgi_application_that_never_starts_is_told_so_in_its_own_words(path: 
         line = server.wait_line("RuntimeError: ")
         assert f"the WSGI application {before} before it called start_response(status, headers)" in line
         assert "http.response" not in server.stderr
+
+
+@pytest.mark.skipif(UVICORN, reason="uvicorn serves what cannot answer")
+@pytest.mark.parametrize(
+    ("target", "takes"), [("odd:Nothing", "()"), ("odd:Four", "(a, b, c, d)"), ("odd:make()", "()")]
+)
+def test_what_can_be_called_as_no_application_is_refused(target: str, takes: str, tmp_path: Path) -> None:
+    (tmp_path / "odd.py").write_text(
+        "class Nothing: pass\n\n"
+        "class Four:\n    def __init__(self, a, b, c, d): pass\n\n"
+        "def make(): return lambda: 1\n"
+    )
+    with Server(target, ready=False, cwd=tmp_path) as server:
+        assert server.wait_exit() == 3
+        assert f"{target} is called with {takes}, which no ASGI or WSGI application is" in server.stderr
