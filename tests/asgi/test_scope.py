@@ -140,6 +140,16 @@ def test_the_root_path_is_told(loop: str) -> None:
     assert scope["raw_path"] in ("/x%20y", "/api/v1/x%20y")
 
 
+@pytest.mark.skipif(UVICORN, reason="uvicorn takes it as it is, in ASCII alone")
+def test_a_root_path_is_in_front_of_the_raw_path_as_a_target_has_it(loop: str) -> None:
+    with (
+        Server("rooted_app:app", "--loop", loop, "--root-path", "/é x%20") as server,
+        server.connect() as client,
+    ):
+        scope = client.ask("/a%2Fb").json()
+    assert scope == {"root_path": "/é x%20", "path": "/é x%20/a/b", "raw_path": "/%C3%A9%20x%2520/a%2Fb"}
+
+
 @pytest.mark.skipif(UVICORN, reason="uvicorn does not know the asterisk form")
 def test_the_root_path_is_not_in_front_of_the_whole_server(loop: str) -> None:
     with (

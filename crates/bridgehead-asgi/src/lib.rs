@@ -26,7 +26,8 @@ pub use self::message::{HttpMessage, LifespanMessage, More, WebSocketMessage};
 pub use self::misuse::{Excerpt, Misuse};
 pub use self::request::{Request, RequestEvent, RequestReceipt};
 pub use self::scope::{
-    ASGI_VERSION, LIFESPAN_SPEC_VERSION, SPEC_VERSION, decode_path, http_version, is_valid_host, without_port,
+    ASGI_VERSION, LIFESPAN_SPEC_VERSION, SPEC_VERSION, decode_path, encode_path, http_version, is_valid_host,
+    without_port,
 };
 pub use self::trailers::{Fate, Trailers, add_trailer};
 pub use self::websocket::{Acceptance, Closing, Hearing, NotTaken, WebSocket, is_close_code, is_token};

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::net::Ipv6Addr;
 
 use http::Version;
-use percent_encoding::percent_decode;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, utf8_percent_encode};
 
 /// `asgi.version` of every scope.
 pub const ASGI_VERSION: &str = "3.0";
@@ -19,10 +19,37 @@ pub const SPEC_VERSION: &str = "2.5";
 /// `asgi.spec_version` of a `lifespan` scope.
 pub const LIFESPAN_SPEC_VERSION: &str = "2.0";
 
+/// What a path of RFC 3986 has only in its percent form: all but `pchar` and the slash.
+const OF_NO_PATH: AsciiSet = NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'!')
+    .remove(b'$')
+    .remove(b'&')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')')
+    .remove(b'*')
+    .remove(b'+')
+    .remove(b',')
+    .remove(b';')
+    .remove(b'=')
+    .remove(b':')
+    .remove(b'@')
+    .remove(b'/');
+
 /// A scope's `path`: percent-decoded, then decoded as UTF-8. As `urllib.parse.unquote` does, a `%` that starts no
 /// escape stays, and bytes that are no UTF-8 become U+FFFD. Borrowed when there is nothing to decode.
 pub fn decode_path<Raw: AsRef<[u8]> + ?Sized>(raw: &Raw) -> Cow<'_, str> {
     percent_decode(raw.as_ref()).decode_utf8_lossy()
+}
+
+/// The same the other way: as a client would have to send it.
+#[must_use]
+pub fn encode_path(path: &str) -> String {
+    utf8_percent_encode(path, &OF_NO_PATH).to_string()
 }
 
 /// A scope's `http_version`: "1.0", "1.1" or "2", for ASGI knows no other.

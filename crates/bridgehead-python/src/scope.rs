@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use bridgehead_asgi::{Fate, decode_path, http_version};
+use bridgehead_asgi::{Fate, decode_path, encode_path, http_version};
 use bridgehead_net::{RequestHead, Trace};
 use bridgehead_proxies::{Peer, Scheme};
 use http::header::{HOST, HeaderMap, HeaderName, HeaderValue, TE};
@@ -23,6 +23,8 @@ pub(crate) struct Template {
     scope: Py<PyDict>,
     asgi: Py<PyDict>,
     root_path: String,
+    /// As it is in a target.
+    raw_root_path: String,
     /// The lifespan's state, once there is one: copied for each request, shallowly.
     state: Option<Py<PyDict>>,
     extensions: Extensions,
@@ -115,6 +117,7 @@ impl Template {
         Ok(Self {
             scope: scope.unbind(),
             asgi: asgi.unbind(),
+            raw_root_path: encode_path(&root_path),
             root_path,
             state,
             extensions,
@@ -216,7 +219,7 @@ impl Template {
             scope.set_item(names::path(py), path.as_ref())?;
             scope.set_item(names::raw_path(py), PyBytes::new(py, raw.as_bytes()))?;
         } else {
-            let raw = format!("{}{raw}", prefix.unwrap_or(&self.root_path));
+            let raw = format!("{}{raw}", prefix.unwrap_or(&self.raw_root_path));
             scope.set_item(names::path(py), format!("{root}{path}"))?;
             scope.set_item(names::raw_path(py), PyBytes::new(py, raw.as_bytes()))?;
         }

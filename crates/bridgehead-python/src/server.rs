@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bridgehead_admission::Admission;
+use bridgehead_asgi::encode_path;
 use bridgehead_metrics::{Condition, Gauge, Sheet};
 use bridgehead_net::{Stage, Tally};
 use bridgehead_otel::Tracer;
@@ -73,7 +74,7 @@ impl Server {
     /// Begins to serve: when this returns, clients are let in.
     #[new]
     fn new(py: Python<'_>, host: Host, options: Options) -> PyResult<Self> {
-        let mut wiring = options.logs.wire(&options.root_path)?;
+        let mut wiring = options.logs.wire(&encode_path(&options.root_path))?;
         let lines = wiring.lines.take();
         let sheet = options.sheet.get().words();
         let admission = Arc::<OnceLock<Admission>>::default();

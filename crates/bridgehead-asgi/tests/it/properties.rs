@@ -5,7 +5,7 @@
 use bridgehead_asgi::{
     Closing, Excerpt, HttpMessage, Lifespan, LifespanMessage, LifespanReceipt, Misuse, More, NotTaken,
     Request, RequestEvent, RequestReceipt, Response, ResponseHead, Then, WebSocket, WebSocketMessage,
-    decode_path, is_close_code, is_valid_host,
+    decode_path, encode_path, is_close_code, is_valid_host,
 };
 use http::{Method, StatusCode};
 use percent_encoding::percent_decode;
@@ -180,6 +180,15 @@ proptest! {
         let mut head = head(200, None);
         prop_assert_eq!(head.header(name.as_bytes(), value.as_bytes()), Ok(()));
         prop_assert!(head.into_parts().headers.is_empty());
+    }
+
+    #[test]
+    fn any_path_is_encoded_to_what_a_target_may_have_and_decoded_to_itself(path in ".{0,24}") {
+        let encoded = encode_path(&path);
+        let odd = |byte: &u8| !byte.is_ascii_graphic() || b"\"#<>?[]\\^`{|}".contains(byte);
+        prop_assert_eq!(encoded.bytes().find(odd), None);
+        let decoded = decode_path(&encoded);
+        prop_assert_eq!(&*decoded, &path);
     }
 
     #[test]
