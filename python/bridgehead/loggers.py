@@ -23,6 +23,7 @@ from bridgehead.formatters import (
     LineFormatter,
     look_of,
 )
+from bridgehead.unheld import Unheld
 
 if TYPE_CHECKING:
     from bridgehead.config import Config
@@ -106,8 +107,26 @@ class StandIn(logging.StreamHandler[TextIO]):
     def __init__(self, stream: TextIO | None, formatter: logging.Formatter) -> None:
         super().__init__(stream)
         self.setFormatter(formatter)
+        self._unheld = _unheld(self.stream)
         self._made_with = (formatter, look_of(formatter), self.stream)
         self._made_of = {*vars(self), "_made_of"}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Without waiting for a reader that is not there, on the stream that it was made with."""
+        if self._unheld is None or self.stream is not self._made_with[2]:
+            super().emit(record)
+            return
+        try:
+            self._unheld.write(self.format(record) + self.terminator, self._tell_lost)
+        except RecursionError:
+            raise
+        except Exception:  # as every handler has it: nobody who logs is to fail for that
+            self.handleError(record)
+
+    def _tell_lost(self, count: int) -> str:
+        said = f"{count} of the server's lines were lost here, since nobody read them."
+        told = {"name": ERROR, "levelno": logging.WARNING, "levelname": "WARNING", "msg": said}
+        return self.format(logging.makeLogRecord(told)) + self.terminator
 
     def is_as_made(self) -> bool:
         """Whether nobody gave it another formatter, stream, method, filter or level."""
@@ -120,6 +139,14 @@ class StandIn(logging.StreamHandler[TextIO]):
             and not self.filters
             and self.level == logging.NOTSET
         )
+
+
+def _unheld(stream: TextIO) -> Unheld | None:
+    """None for what is no stream of the system's: a program's own waits for nobody."""
+    try:
+        return Unheld(stream)
+    except (AttributeError, OSError, ValueError):
+        return None
 
 
 def name_requests(*, always: bool) -> None:
