@@ -213,7 +213,7 @@ class Worker:
         if not await self._requests.is_over(patience.requests, hurries=True):
             if cancelled := self._network.cancel():
                 reason = "the exit was forced" if self._requests.hurried else "the shutdown's time is over"
-                log.logger().warning("Cancelled %d running requests: %s.", cancelled, reason)
+                log.logger().warning("Cancelled %s that ran: %s.", _requests(cancelled), reason)
                 await self._requests.is_over(patience.cancelling - patience.closing)
             self._network.abort()
             if not await self._requests.is_over(patience.closing):
@@ -222,7 +222,7 @@ class Worker:
 
     def _lasting(self) -> str:
         if self.running:
-            return f"{self.running} requests did not end when cancelled."
+            return f"{_requests(self.running)} did not end when cancelled."
         return "The network did not end though its connections were closed; it is left behind."
 
     def kill(self) -> None:
@@ -330,3 +330,7 @@ def _runtime(place: Place) -> "Polled | str":
     if place.own.selector is not None:
         return place.own.selector.polled() or "threaded"
     return "nested" if place.own.fused else "threaded"
+
+
+def _requests(count: int) -> str:
+    return "1 request" if count == 1 else f"{count} requests"

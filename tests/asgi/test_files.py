@@ -46,7 +46,7 @@ def test_a_pipe_that_is_waited_for_is_cancelled_at_the_stop(loop: str) -> None:
             client.send(request("/patient?name=stopped"))
             client.read_head()
             server.stop(timeout=8)
-        assert "Cancelled 1 running requests" in server.stderr
+        assert "Cancelled 1 request that ran: " in server.stderr
         assert "app: lifespan over" in server.stderr
 
 
