@@ -17,7 +17,9 @@ impl FactoryTask {
     /// If the application has set a factory by now.
     pub(crate) fn of(event_loop: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
         let py = event_loop.py();
-        let is_set = !event_loop.call_method0(intern!(py, "get_task_factory"))?.is_none();
+        // A loop of somebody else's may know of none.
+        let factory = event_loop.call_method0(intern!(py, "get_task_factory")).ok();
+        let is_set = factory.is_some_and(|factory| !factory.is_none());
         let create_task = || event_loop.getattr(intern!(py, "create_task")).map(|make| Self(make.unbind()));
         is_set.then(create_task).transpose()
     }
