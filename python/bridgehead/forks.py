@@ -48,8 +48,9 @@ def in_child(step: Callable[[], None]) -> None:
 
 
 def not_in_child(step: Callable[[], None]) -> None:
-    """It has no need of that any more."""
-    _steps.remove(step)
+    """It has no need of that any more; a child has done it."""
+    with suppress(ValueError):
+        _steps.remove(step)
 
 
 def replaces(number: int, ours: object, theirs: object) -> None:
