@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from bridgehead._native import ClientDisconnected as ClientDisconnected
     from bridgehead._native import MisuseError as MisuseError
     from bridgehead.errors import StartError as StartError
+    from bridgehead.program import run as run
     from bridgehead.server import Server as Server
-    from bridgehead.server import run as run
     from bridgehead.server_config import Config as Config
 
 __all__ = ["ClientDisconnected", "Config", "MisuseError", "Server", "StartError", "run"]
@@ -23,7 +23,7 @@ _HOMES = {
     "MisuseError": "_native",
     "Server": "server",
     "StartError": "errors",
-    "run": "server",
+    "run": "program",
 }
 
 

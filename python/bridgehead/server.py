@@ -25,13 +25,11 @@ from bridgehead.loops import OwnLoop, a_loop_runs, afterwards
 from bridgehead.patience import Patience, for_left_tasks
 from bridgehead.server_config import Config
 from bridgehead.server_state import Stateful
-from bridgehead.signature import with_the_options
 from bridgehead.sockets import Bound, adopt, bind
 from bridgehead.station import Station
 from bridgehead.taken_signals import Taken, raise_afterwards
 from bridgehead.task_trial import choose
 from bridgehead.tenure import LOOK, Tenure
-from bridgehead.uvicorn_arguments import of_run
 from bridgehead.worker import Place, Worker
 
 if TYPE_CHECKING:
@@ -395,14 +393,3 @@ class Server(Stateful):
     def _is_overridden(self, *names: str) -> bool:
         """Whether somebody has to be asked, who tells nobody of a change."""
         return any(key in vars(self) or getattr(type(self), key) is not vars(Server)[key] for key in names)
-
-
-@with_the_options(Config)
-def run(*app: Any, **options: Any) -> None:
-    """Serve an application until told to stop: `run(app, port=8000)`, `run("main:app")`.
-
-    The process ends by the signal that ended the server; Ctrl+C returns, and so does each with `workers` or
-    `reload`. A failing start exits with code 3.
-    """
-    with suppress(KeyboardInterrupt):
-        Server(Config(**of_run(app, options))).begin()
