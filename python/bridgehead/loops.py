@@ -101,11 +101,14 @@ class OwnLoop:
         while True:
             try:
                 return self.loop.run_until_complete(task)
-            except Exception as error:
+            except (SystemExit, KeyboardInterrupt):
+                raise
+            except BaseException as error:
                 if task.done() or not own_handlers.has_raised(error):
                     raise
+                # Said by the loop: another handler may raise here as well.
                 said = {"message": "A signal handler raised while the loop ran", "exception": error}
-                self.loop.call_exception_handler(said)
+                self.loop.call_soon(self.loop.call_exception_handler, said)
 
 
 def afterwards(own: OwnLoop | None, step: Callable[[], None]) -> None:

@@ -6,21 +6,25 @@ All of Python's ways to set one meet in `_signal.signal`: `signal.signal`, from 
 Invariant: a signal that comes while a handler is being set is not the handler's alone.
 """
 
+import asyncio
 import importlib
 import os
+import selectors
 import signal
 import threading
 from collections.abc import Callable, Collection
 from contextlib import suppress
-from functools import partial
 from traceback import walk_tb
-from types import CodeType
 from typing import Any
+
+from bridgehead.errors import OUR_FOLDER
 
 # The module behind `signal`, whose functions look there each time. No stub describes it.
 _signal: Any = importlib.import_module("_signal")
 _set: Callable[[int, Any], Any] = _signal.signal
 _pipe: tuple[int, ...] = ()
+# Whoever turns a loop, and who polls for it.
+_OF_LOOPS = (OUR_FOLDER, os.path.dirname(asyncio.__file__), selectors.__file__, "uvloop/")
 
 
 def watch(numbers: Collection[int], changed: Callable[[], None], came: Callable[[], None]) -> None:
@@ -71,20 +75,9 @@ def forget() -> None:
 
 
 def has_raised(error: BaseException) -> bool:
-    """Whether it comes out of a handler that is set for a signal."""
-    handlers = {
-        code for each in signal.valid_signals() if (code := _code(signal.getsignal(each))) is not None
-    }
-    return any(frame.f_code in handlers for frame, _ in walk_tb(error.__traceback__))
-
-
-def _code(handler: Any) -> CodeType | None:
-    while isinstance(handler, partial):
-        handler = handler.func
-    if callable(handler) and not hasattr(handler, "__code__"):
-        handler = type(handler).__call__
-    code = getattr(handler, "__code__", None)
-    return code if isinstance(code, CodeType) else None
+    """Whether it comes out of a signal handler: what else a loop calls leaves no exception to it."""
+    files = [frame.f_code.co_filename for frame, _ in walk_tb(error.__traceback__)]
+    return any(not file.startswith(_OF_LOOPS) for file in files)
 
 
 def _wake_by(usual: int) -> None:

@@ -24,6 +24,7 @@ _MOST = 100  # places: more are one mistake made everywhere
 _LIBRARIES = (os.path.dirname(os.__file__), *site.getsitepackages(), OUR_FOLDER)
 _OUR_LOOPS = os.path.join(OUR_FOLDER, "loops.py")
 _RUN_LOOPS = (_OUR_LOOPS, os.path.join("asyncio", "base_events.py"))
+_CALLS = os.path.join("asyncio", "events.py")  # what it called is over
 _POLL = (os.path.join(OUR_FOLDER, "selector.py"), os.path.join(os.path.dirname(os.__file__), "selectors.py"))
 _AFTERWARDS = (__file__, awaiters.__file__, whereabouts.__file__, os.path.join(OUR_FOLDER, "route.py"))
 # A loop that is not written in Python does not show what it calls.
@@ -131,7 +132,8 @@ class SlowSteps:
         if frame is not None and (callback := whereabouts.callback_in(frame)):
             return self._seen_for(callback, request)
         # One that polls, or says whose the step was, is through with it.
-        if frame is None or frame.f_code.co_filename.endswith((*_RUN_LOOPS, *_POLL, *_AFTERWARDS)):
+        through = (*_RUN_LOOPS, *_POLL, *_AFTERWARDS, _CALLS)
+        if frame is None or frame.f_code.co_filename.endswith(through):
             seen = self.whose(task)
             is_called = frame is not None and frame.f_code.co_filename == _OUR_LOOPS and task is None
             return self._seen_for(_NAMELESS, request) if is_called and seen == ("", "") else seen

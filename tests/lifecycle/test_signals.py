@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from signal import SIGINT, SIGTERM, SIGUSR1, SIGUSR2, Signals
 
 import pytest
-from harness import Server, request
+from harness import ClosedError, Server, request
 
 SIGNALS = [SIGTERM, SIGINT]
 TARGETS = {
@@ -77,6 +78,41 @@ def test_what_a_handler_raises_in_the_loop_ends_nothing_and_the_server_still_sto
         assert server.wait_exit() == 0
         assert "app: shutdown" in server.stderr
         assert server.stderr.count("ValueError: of a signal handler") == 2
+
+
+def test_a_handler_that_raises_while_a_request_begins_keeps_no_client_waiting(loop: str) -> None:
+    allowed = ["of a signal handler", "Exception in"]
+    with Server("lifecycle_app:raising_handlers", "--loop", loop, allow=allowed) as server:
+        server.ask("/hello")
+        for _ in range(40):
+            with server.connect() as client:
+                client.send(request("/hello"))
+                server.signal(Signals.SIGUSR1)
+                # Struck where its connection is let in, it is a connection that ends.
+                with suppress(ClosedError):
+                    assert client.read_response().status in (200, 500)
+        # The last one may strike what comes next.
+        while server.ask("/hello").status != 200:
+            pass
+        server.signal(Signals.SIGTERM)
+        assert server.wait_exit() == 0
+        assert "app: shutdown" in server.stderr
+
+
+def test_a_handler_that_exits_while_a_request_begins_keeps_no_client_waiting_and_stops_the_server(
+    loop: str,
+) -> None:
+    with Server("lifecycle_app:exiting_handlers", "--loop", loop, allow=["Exception in"]) as server:
+        server.ask("/hello")
+        client = server.connect()
+        client.send(request("/hello"))
+        server.signal(Signals.SIGTERM)
+        # Struck where its connection is let in, it is a connection that ends.
+        with suppress(ClosedError):
+            assert client.read_response().status in (200, 500)
+        # What strikes the application's own code is the request's, as under uvicorn; the server still stops.
+        assert server.wait_exit() in (0, 5)
+        assert "app: shutdown" in server.stderr
 
 
 @pytest.mark.parametrize("after", ["nothing", "body"])

@@ -307,10 +307,11 @@ impl Bridge {
             Ok(task) => {
                 this.say_whose(py, || Some(its_scope.into_any().unbind()));
                 this.was_for(py, || Some(task.clone().unbind()));
-                http.get().keep(py, task.unbind());
-                Ok(())
+                Http::keep(http.bind(py), &task)
             }
             Err(error) => {
+                // Whoever keeps the error keeps the frames that it went through, and so the request.
+                Http::give_up(http.bind(py))?;
                 this.forget(py, Token(key))?;
                 Err(error)
             }

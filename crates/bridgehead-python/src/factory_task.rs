@@ -5,6 +5,7 @@
 //!
 //! Invariant: the factory is called as by anybody's `create_task`, in the request's context, with nothing that it may not know.
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 
@@ -32,6 +33,10 @@ impl Stepper for FactoryTask {
         context: Bound<'py, PyAny>,
         _request: Request<'_>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        context.call_method1(intern!(context.py(), "run"), (&self.0, coroutine))
+        let task = context.call_method1(intern!(context.py(), "run"), (&self.0, coroutine))?;
+        if task.is_none() {
+            return Err(PyTypeError::new_err("the loop's task factory returned None; a task was due"));
+        }
+        Ok(task)
     }
 }

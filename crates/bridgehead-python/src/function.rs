@@ -13,7 +13,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::awaitable::{Receive, Send};
+use crate::flusher::Flusher;
 use crate::http::Http;
+use crate::resume::{Step, Wakeup};
 
 /// ASGI's `receive`.
 #[pyclass(frozen, weakref, name = "receive", module = "bridgehead._native")]
@@ -22,6 +24,18 @@ pub(crate) struct ReceiveFunction(Py<Http>);
 /// ASGI's `send`.
 #[pyclass(frozen, weakref, name = "send", module = "bridgehead._native")]
 pub(crate) struct SendFunction(Py<Http>);
+
+/// Makes the types of what requests are given, beforehand: what strikes the thread while one is made, as a signal's handler may
+/// in Python's own code for that, would leave it unmade.
+pub(crate) fn prepare(py: Python<'_>) {
+    py.get_type::<ReceiveFunction>();
+    py.get_type::<SendFunction>();
+    py.get_type::<Receive>();
+    py.get_type::<Send>();
+    py.get_type::<Flusher>();
+    py.get_type::<Wakeup>();
+    py.get_type::<Step>();
+}
 
 impl ReceiveFunction {
     pub(crate) fn new(http: Py<Http>) -> Self {

@@ -12,6 +12,7 @@ use std::sync::atomic::Ordering;
 use bridgehead_asgi::{More, RequestEvent, Response};
 use bridgehead_net::{AppHalf, CHUNKS, Piece, Reception, Room, Token};
 use bytes::Bytes;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3::{PyTraverseError, PyVisit};
@@ -62,12 +63,30 @@ impl Http {
         self.bridge.clone_ref(py)
     }
 
-    /// Keeps the task alive until the application has returned.
-    pub(crate) fn keep(&self, py: Python<'_>, task: Py<PyAny>) {
-        let mut state = self.lock(py);
-        if state.half.is_some() {
-            state.task = Some(task);
+    /// Keeps the task alive until the application has returned. One that has ended without a word of that was struck before
+    /// it could say anything, as by what a signal handler raises: its request ends with it.
+    pub(crate) fn keep(slf: &Bound<'_, Self>, task: &Bound<'_, PyAny>) -> PyResult<()> {
+        let (py, this) = (slf.py(), slf.get());
+        let mut state = this.lock(py);
+        if state.half.is_none() {
+            return Ok(());
         }
+        state.task = Some(task.clone().unbind());
+        drop(state);
+        if task.call_method0(intern!(py, "done"))?.is_truthy()? {
+            Self::give_up(slf)?;
+            // Nobody else asks for it.
+            let error = task.call_method0(intern!(py, "exception"))?;
+            if !error.is_none() {
+                names::report(py, &this.bridge().event_loop, PyErr::from_value(error));
+            }
+        }
+        Ok(())
+    }
+
+    /// The request ends without a word of its application's.
+    pub(crate) fn give_up(slf: &Bound<'_, Self>) -> PyResult<()> {
+        Self::tend(slf, || slf.get().end(slf.py(), true, false)).map(drop)
     }
 
     pub(crate) fn task(&self, py: Python<'_>) -> Option<Py<PyAny>> {

@@ -21,6 +21,7 @@ use crate::callables::Callables;
 use crate::census::{InAll, Inquiry, in_all};
 use crate::drain::Bridge;
 use crate::figures::Figures;
+use crate::function;
 use crate::health::{Health, Rests};
 use crate::lent::Lender;
 use crate::listening::{Doors, Shutters, listeners};
@@ -74,6 +75,7 @@ impl Server {
     /// Begins to serve: when this returns, clients are let in.
     #[new]
     fn new(py: Python<'_>, host: Host, options: Options) -> PyResult<Self> {
+        function::prepare(py);
         let mut wiring = options.logs.wire(&encode_path(&options.root_path))?;
         let lines = wiring.lines.take();
         let sheet = options.sheet.get().words();
