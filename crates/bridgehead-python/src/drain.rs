@@ -282,7 +282,7 @@ impl Bridge {
         }
         let told = story.clone().map(|story| Told::new(story, &scope));
         let asked = this.pace.as_ref().map(|pace| {
-            let asked = Asked { method: head.method.clone(), target: head.target.clone() };
+            let asked = Asked::of(&head);
             pace.is_for(&asked);
             asked
         });

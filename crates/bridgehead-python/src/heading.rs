@@ -12,7 +12,7 @@ use loom::sync::atomic::{AtomicU64, Ordering, fence};
 
 /// Bytes of a path that are kept; a record of shared memory has as many for all of it.
 #[cfg(not(loom))]
-const LONGEST: usize = 128;
+pub(crate) const LONGEST: usize = 128;
 // Every order of fewer words: what holds for one beside another holds for all.
 #[cfg(loom)]
 const LONGEST: usize = 8;

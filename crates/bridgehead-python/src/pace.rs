@@ -116,7 +116,7 @@ impl Pace {
     /// The event that is handled now is for this request.
     pub(crate) fn is_for(&self, asked: &Asked) {
         let event = self.since.load(Ordering::Relaxed);
-        self.heading.say(event, asked.method.as_str(), asked.target.path());
+        self.heading.say(event, asked.method.as_str(), &asked.path);
     }
 
     /// For which request an event is, in its own words, as far as there is room for them.

@@ -4,12 +4,13 @@
 
 use std::sync::Arc;
 
-use bridgehead_net::{Story, Trace};
-use http::{Method, Uri};
+use bridgehead_net::{RequestHead, Story, Trace};
+use http::Method;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3::{PyTraverseError, PyVisit};
 
+use crate::heading::LONGEST;
 use crate::http::Http;
 
 /// What a request came with.
@@ -22,11 +23,19 @@ pub(crate) struct Known {
     pub(crate) told: Option<Told>,
 }
 
-/// What it asks, for who looks after the loop.
+/// What it asks, for who looks after the loop. A copy: the target itself would keep the memory that all of the head was read
+/// into, for as long as a stream or a WebSocket lasts.
 #[derive(Debug)]
 pub(crate) struct Asked {
     pub(crate) method: Method,
-    pub(crate) target: Uri,
+    pub(crate) path: Box<str>,
+}
+
+impl Asked {
+    pub(crate) fn of(head: &RequestHead) -> Self {
+        let path = head.target.path();
+        Self { method: head.method.clone(), path: path.get(..LONGEST).unwrap_or(path).into() }
+    }
 }
 
 /// A request that is measured.
