@@ -77,7 +77,7 @@ class Generation:
     def ended(self) -> Iterator[Offspring]:
         """Those that are gone by now; who should be is killed."""
         for child in list(self._children):
-            if child.patience == 0.0:
+            if child.patience == 0.0 and not child.must_wait(self._children):
                 if not child.is_being_ended:
                     sentence = "Server process [%d] %s: %s"
                     log.logger().warning(sentence, child.pid, child.delay, child.verdict)

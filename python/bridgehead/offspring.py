@@ -41,6 +41,8 @@ from bridgehead.sockets import Bound
 from bridgehead.unheard import held_back
 
 _LAST_WORDS = 1.0  # seconds for one that has not heard to write where its threads are
+_TURN = 0.25  # of them others wait for, since the lines of two that write at once tell nothing
+_LOOK = 0.01  # seconds between two looks whether it is over
 
 
 class HasFileno(Protocol):
@@ -203,10 +205,24 @@ class Offspring:
         elif self._last_words <= time.monotonic():
             self.kill()
 
+    def must_wait(self, others: Iterable["Offspring"]) -> bool:
+        """Whether one of these writes its stacks, as it would too when it is ended by force."""
+        if self._heard or self.is_being_ended or not any(each.is_writing for each in others):
+            return False
+        self._expect(_LOOK)
+        return True
+
     @property
     def is_being_ended(self) -> bool:
         """Whether that has begun."""
         return self._last_words is not None
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether it is its turn to write where it is."""
+        if self._last_words is None or self._process.poll() is not None:
+            return False
+        return time.monotonic() < self._last_words - _LAST_WORDS + _TURN
 
     def has_ended(self) -> bool:
         """Whether the process is over, and taken off the system's list."""

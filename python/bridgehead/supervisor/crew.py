@@ -314,12 +314,7 @@ class Crew:
             for child in post:
                 gone = child.has_ended()
                 if not gone and (self._is_late or child.patience == 0.0):
-                    if not child.is_being_ended:
-                        log.logger().warning("Worker [%d] %s: %s", child.pid, child.delay, child.verdict)
-                        if self._ends:  # else it was replaced, and is no part of the stop
-                            self._failure = EXIT_STOP_FAILED
-                    child.end_by_force()
-                    gone = child.has_ended()
+                    gone = self._end_by_force(child)
                 if gone:
                     self._bury(post, child)
         self._parting = [post for post in self._parting if any(True for _ in post)]
@@ -333,6 +328,17 @@ class Crew:
             if self._rolling.step():
                 self._notices.ready()
             self._announce_all()
+
+    def _end_by_force(self, child: Hired) -> bool:
+        """Whether it has ended."""
+        if child.must_wait(each for post in self.every for each in post):
+            return False
+        if not child.is_being_ended:
+            log.logger().warning("Worker [%d] %s: %s", child.pid, child.delay, child.verdict)
+            if self._ends:  # else it was replaced, and is no part of the stop
+                self._failure = EXIT_STOP_FAILED
+        child.end_by_force()
+        return child.has_ended()
 
     def _bury(self, post: Post, child: Hired) -> None:
         self._ignore(child)
