@@ -71,6 +71,8 @@ class SlowSteps:
         `later`: it may have gone on when its place was seen.
         """
         place, request = seen or ("", "")
+        if later and place == _NAMELESS:
+            place = ""  # the loop called something that was over, and nothing any more
         place = place or _UNKNOWN
         step = SlowStep(place=place, request=request, cause=cause, count=1, longest=held)
         if self._keep(step) and _is_told(count := self._seen[place].count):

@@ -210,6 +210,16 @@ def test_a_step_that_had_gone_on_when_its_place_was_seen_is_told_so(
     assert "by sleeps() at app.py:2 or just before it: " in told[1]
 
 
+def test_a_loop_that_had_gone_on_when_it_was_seen_to_call_nothing_is_not_said_to_call_something() -> None:
+    with asyncio.Runner() as runner:
+        steps = SlowSteps(runner.get_loop(), among_others=False)
+        nameless = ("a callback that is no Python code", "")
+        for later in (False, True):
+            steps.tell(0.3, "a C call that holds the GIL", nameless, later)
+        places = {each.place for each in steps.slowest()}
+    assert places == {nameless[0], "something that was over before it could be looked at"}
+
+
 def test_what_holds_the_loop_while_no_request_runs_is_seen_counted_and_named(loop: str) -> None:
     with serve(loop) as server:
         server.ask("/background?seconds=1.5")
