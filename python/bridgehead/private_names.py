@@ -1,7 +1,7 @@
 """The private names of asyncio's that Rust relies on: the one table.
 
-Not what they are used for (`request_task.py`, Rust's `driver.rs`, `turner.rs`, `all_tasks.rs`), and not
-whether they still mean what they did (`task_trial.py`, `loop_trial.py`).
+Not what they are used for (`request_task.py`, `reentrant.py`, Rust's `driver.rs`, `turner.rs`,
+`all_tasks.rs`), and not whether they still mean what they did (`task_trial.py`, `loop_trial.py`).
 
 Invariant: a name that is gone is found to be gone here, at start, and nowhere else.
 """
@@ -30,6 +30,9 @@ TABLE = {
     "scheduled": ("asyncio.BaseEventLoop()", "_scheduled"),
     "debug": ("asyncio.BaseEventLoop()", "_debug"),
     "stopping": ("asyncio.BaseEventLoop()", "_stopping"),
+    # Where its network has a thread: the handle of the descriptor by which it is woken (`reentrant.py`).
+    "add_reader": ("asyncio.SelectorEventLoop", "_add_reader"),
+    "context": ("asyncio.Handle", "_context"),
     # By loop, whose step it is: `asyncio.current_task` is Python's own code in 3.11.
     "current_tasks": ("asyncio.tasks", "_current_tasks"),
     # The set in which asyncio keeps all tasks.
@@ -45,6 +48,7 @@ _PLACES: dict[str, Callable[[], Any]] = {
     "asyncio.tasks": lambda: asyncio.tasks,
     "asyncio.tasks.Task": lambda: asyncio.tasks.Task,
     "asyncio.Future": lambda: asyncio.Future,
+    "asyncio.Handle": lambda: asyncio.Handle,
 }
 
 
@@ -92,10 +96,11 @@ class MissingNameError(Exception):
 @functools.cache
 def look_up(key: str) -> Any:
     """What the table's name stands for, where there is one for all."""
-    return _held_by(_PLACES[TABLE[key][0]](), key)
+    return held_by(_PLACES[TABLE[key][0]](), key)
 
 
-def _held_by(holder: object, key: str) -> Any:
+def held_by(holder: object, key: str) -> Any:
+    """What this one has under the table's name, or `MissingNameError`."""
     place, name = TABLE[key]
     found = getattr(holder, name, _MISSING)
     if found is _MISSING:
@@ -123,7 +128,7 @@ def task_names() -> TaskNames:
 def loop_names(loop: asyncio.BaseEventLoop) -> LoopNames:
     """All of a loop's, or `MissingNameError`."""
     for key in ("ready", "scheduled", "debug", "stopping"):
-        _held_by(loop, key)
+        held_by(loop, key)
     return LoopNames(
         ready=TABLE["ready"][1],
         scheduled=TABLE["scheduled"][1],
@@ -137,8 +142,8 @@ def register(tasks: weakref.WeakSet[Any]) -> Register:
     """What this set is made of, or `MissingNameError`."""
     return Register(
         attributes=vars(tasks),
-        references=_held_by(tasks, "references"),
-        pending=_held_by(tasks, "pending_removals"),
-        iterating=_held_by(tasks, "iterating"),
-        commit=_held_by(tasks, "commit_removals"),
+        references=held_by(tasks, "references"),
+        pending=held_by(tasks, "pending_removals"),
+        iterating=held_by(tasks, "iterating"),
+        commit=held_by(tasks, "commit_removals"),
     )

@@ -30,6 +30,7 @@ from bridgehead.open_files import connections_that_fit
 from bridgehead.patience import Patience
 from bridgehead.private_names import Register
 from bridgehead.reasons import REASONS
+from bridgehead.reentrant import watch
 from bridgehead.reports import Logs
 from bridgehead.route import route_of
 from bridgehead.server_config import Config
@@ -59,6 +60,7 @@ class Host:
     slow: Callable[[float, str, tuple[str, str] | None, bool], tuple[str, str]]
     over: Callable[[float, str, tuple[str, str]], object]
     trace: Callable[[str], object] | None
+    watch: Callable[[asyncio.AbstractEventLoop, int, Callable[[], object]], None]
     event_loop: asyncio.AbstractEventLoop
     context: contextvars.Context
     shutdown: dict[str, Callable[..., Any]]
@@ -254,6 +256,7 @@ class Worker:
             slow=self._watched.steps.tell,
             over=self._watched.steps.over,
             trace=trace.drives(os.environ, ours=ours),
+            watch=watch,
             event_loop=self._loop,
             context=context,
             shutdown={"wait": self._ending.wait, "is_set": self._ending.is_set},

@@ -51,6 +51,9 @@ def turn_within(loop: asyncio.AbstractEventLoop) -> None:
 async def turn_the_loop_until_others_are_done(scope: Scope, receive: Receive, send: Send) -> None:
     if option(scope, "from") == "a-callback":
         await asyncio.sleep(0)
+    if option(scope, "from") == "a-step-of-the-drains":
+        say("waits for its body")
+        await read_body(receive)
     say("turns the loop")
     while not done.issuperset(option(scope, "until").split(",")):
         turn_within(asyncio.get_running_loop())

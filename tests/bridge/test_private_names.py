@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import socket
 import sys
 import weakref
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
 from harness import HAS_FUSED, Server
 
-from bridgehead import log, loop_trial, private_names, task_trial
+from bridgehead import log, loop_trial, private_names, reentrant, task_trial
 from bridgehead.private_names import TABLE
 
 LOOP_KEYS = ["ready", "scheduled", "debug", "stopping"]
+WATCH_KEYS = ["add_reader", "context"]
 TASK_KEYS = ["coroutine", "waiter", "must_cancel", "enter_task", "leave_task", "blocking", "loop_of_future"]
 SET_KEYS = ["all_tasks", "references", "pending_removals", "iterating", "commit_removals"]
 # Read only before 3.12.
@@ -45,7 +48,7 @@ def warned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def test_each_name_of_the_table_is_one_that_is_tried_here() -> None:
-    assert sorted(TABLE) == sorted([*LOOP_KEYS, *TASK_KEYS, *SET_KEYS, *CURRENT_KEYS])
+    assert sorted(TABLE) == sorted([*LOOP_KEYS, *WATCH_KEYS, *TASK_KEYS, *SET_KEYS, *CURRENT_KEYS])
 
 
 def test_this_python_has_them_all(warned: list[str]) -> None:
@@ -85,6 +88,23 @@ def test_without_a_name_of_loops_or_with_another_none_is_turned(
     assert loop_trial.turnable() is None
     assert len(warned) == 1
     assert warned[0].startswith(HAS_THREAD)
+
+
+@pytest.mark.parametrize("key", WATCH_KEYS)
+@pytest.mark.parametrize("name", ["_gone", "_args", "time"])
+def test_without_a_name_of_a_descriptors_handle_its_callback_is_an_ordinary_one(
+    key: str, name: str, rename: Rename, warned: list[str]
+) -> None:
+    rename(key, name)
+    called: list[None] = []
+    ours, theirs = socket.socketpair()
+    with ours, theirs, closing(asyncio.new_event_loop()) as loop:
+        reentrant.watch(loop, ours.fileno(), lambda: called.append(loop.stop()))
+        theirs.send(b"x")
+        loop.run_forever()
+    assert called
+    assert len(warned) == 1
+    assert warned[0].startswith("A handler that turns the loop itself holds up the others")
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="from 3.12 on asyncio is asked")

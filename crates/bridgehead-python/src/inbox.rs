@@ -3,9 +3,13 @@
 //! No Python in this file. The network's thread pushes; the loop's thread takes batches and arms the queue again when
 //! it found it empty.
 //!
+//! A wake is cleared when a drain has looked, not when it begins to: a handler that turns the loop within the drain's step finds
+//! it, and that turn drains what came since.
+//!
 //! Invariant: an event that is pushed is followed by a wake, or by a drain that has not yet looked.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError};
 #[cfg(not(loom))]
 use std::sync::{Mutex, MutexGuard};
@@ -63,6 +67,8 @@ pub(crate) struct Inbox {
     // Pushed to by Tokio's thread, emptied by the loop's; held for a push or a batch.
     queue: Mutex<Queue>,
     wake: Wake,
+    // The loop's thread only: whether the wake may be there to be cleared.
+    woken: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -106,7 +112,7 @@ impl Inbox {
             probe: None,
             watch: LoopState::Armed,
         };
-        Self { queue: Mutex::new(queue), wake }
+        Self { queue: Mutex::new(queue), wake, woken: AtomicBool::new(false) }
     }
 
     pub(crate) fn wake(&self) -> &Wake {
@@ -176,7 +182,7 @@ impl Inbox {
         }
     }
 
-    /// The loop's thread begins to look: the wake, if there was one, is cleared.
+    /// The loop's thread begins to look.
     pub(crate) fn open(&self) {
         let mut queue = self.lock();
         let came_back = std::mem::replace(&mut queue.watch, LoopState::Draining) == LoopState::Draining;
@@ -190,7 +196,7 @@ impl Inbox {
         }
         // Also when it was not woken: a drain that nobody asked for may have overtaken the wake, which would never end.
         if !came_back {
-            self.wake.clear();
+            self.woken.store(true, Ordering::Relaxed);
         }
     }
 
@@ -213,6 +219,9 @@ impl Inbox {
 
     /// The loop's thread stops looking: true when it has to come back by itself, since something is left.
     pub(crate) fn close(&self) -> bool {
+        if self.woken.swap(false, Ordering::Relaxed) {
+            self.wake.clear();
+        }
         let mut queue = self.lock();
         if queue.is_filled() {
             return true;
@@ -230,6 +239,7 @@ impl Inbox {
 mod tests {
     use super::*;
     use crate::wake::Descriptor;
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use std::sync::Arc;
 
     fn inbox() -> Inbox {
@@ -262,6 +272,34 @@ mod tests {
         assert_eq!(token(inbox.take()), Some(1));
         inbox.push(Event::Progress(Token(2)));
         assert!(inbox.close(), "something is left, so the loop comes back");
+    }
+
+    #[test]
+    fn who_looks_within_a_step_of_the_drain_is_woken_for_what_came_since() {
+        let inbox = inbox();
+        let is_woken = |inbox: &Inbox| {
+            let Wake::Descriptor(descriptor) = &inbox.wake else { panic!("a descriptor") };
+            let mut asked = [PollFd::new(descriptor, PollFlags::IN)];
+            poll(&mut asked, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).expect("a poll") == 1
+        };
+        inbox.push(Event::Progress(Token(1)));
+        inbox.open();
+        assert_eq!(token(inbox.take()), Some(1));
+        inbox.push(Event::Progress(Token(2)));
+        for number in 2..5 {
+            assert!(is_woken(&inbox));
+            inbox.open();
+            assert_eq!(token(inbox.take()), Some(number));
+            assert!(!inbox.close());
+            assert!(!is_woken(&inbox));
+            inbox.push(Event::Progress(Token(number + 1)));
+        }
+        assert_eq!(token(inbox.take()), Some(5));
+        assert!(!inbox.close());
+        assert!(is_woken(&inbox), "once more, for nothing");
+        inbox.open();
+        assert!(!inbox.close());
+        assert!(!is_woken(&inbox));
     }
 
     #[test]

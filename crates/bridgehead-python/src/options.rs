@@ -102,6 +102,8 @@ pub(crate) struct Host {
     pub(crate) over: Py<PyAny>,
     /// Told of each drive, when the operator asks.
     pub(crate) trace: Option<Py<PyAny>>,
+    /// Has the loop call the bridge when a descriptor is readable.
+    pub(crate) watch: Py<PyAny>,
     pub(crate) event_loop: Py<PyAny>,
     pub(crate) context: Py<PyAny>,
     pub(crate) shutdown: Py<PyDict>,

@@ -144,7 +144,7 @@ impl Server {
         };
         let bridge = Py::new(py, bridge)?;
         if let Some(descriptor) = bridge.get().inbox.wake().descriptor() {
-            event_loop.call_method1("add_reader", (descriptor, soon::reader(bridge.bind(py))?))?;
+            host.watch.call1(py, (event_loop, descriptor, soon::reader(bridge.bind(py))?))?;
         }
         if let Some(nested) = bridge.get().nested() {
             nested.attach(bridge.bind(py))?;
