@@ -10,10 +10,17 @@ from harness import UVICORN, Server, request
 BODY = b"a\r\n0123456789\r\n5;ext=1\r\nabcde\r\n0\r\nX-Trailer: y\r\n\r\n"
 CHUNKED = b"POST /echo HTTP/1.1\r\nHost: test\r\nTransfer-Encoding: chunked\r\n\r\n" + BODY
 
+# So many small chunks at once are joined before they are read.
+CRUMBS = b"".join(b"%x\r\n%s\r\n" % (len(each), each) for each in (b"%d" % number for number in range(40)))
+
 REQUESTS = {
     "no body": (request("/echo?q=%20", headers=[("X-One", "1")]), b""),
     "length": (request("/echo", method="POST", body=b"0123456789"), b"0123456789"),
     "chunked": (CHUNKED, b"0123456789abcde"),
+    "crumbs": (
+        CHUNKED.removesuffix(BODY) + CRUMBS + b"0\r\n\r\n",
+        b"".join(b"%d" % number for number in range(40)),
+    ),
 }
 
 

@@ -19,6 +19,7 @@
 use memchr::memchr;
 
 use crate::chunks::{self, Chunks, Trailers};
+use crate::crumbs::Sizes;
 use crate::fault::Fault;
 use crate::letters::{self, decimal, is_folded, trimmed};
 use crate::limits::HeadLimits;
@@ -51,6 +52,8 @@ pub struct Guard {
     line: usize,
     /// A head that came in parts and is whole, until it is taken.
     whole: Vec<u8>,
+    /// Of chunks that have come with the last bytes.
+    sizes: Sizes,
 }
 
 #[derive(Debug)]
@@ -115,6 +118,12 @@ impl Guard {
         std::mem::take(&mut self.whole)
     }
 
+    /// Where in what came last the first chunk begins, if there are many in it: see [`crate::join_crumbs`].
+    #[must_use]
+    pub fn crumbs(&self) -> Option<usize> {
+        self.sizes.first_of_many()
+    }
+
     /// Whether a body has not come to its end.
     #[must_use]
     #[inline]
@@ -128,13 +137,20 @@ impl Guard {
     ///
     /// When something in it is not let through.
     pub fn admit(&mut self, bytes: &[u8], limits: &HeadLimits) -> Result<(), Breach> {
+        self.sizes = Sizes::default();
         let mut at = 0;
         // Where the head begins that is not whole, if that is here.
         let mut request = 0;
         while at < bytes.len() {
             let in_head = matches!(self.place, Place::Head(_));
+            let at_size = matches!(self.place, Place::Size(_)) && self.kept.is_empty();
             match self.step(&bytes[request..], at - request, limits) {
-                Ok(taken) => at += taken,
+                Ok(taken) => {
+                    if at_size && !matches!(self.place, Place::Size(_)) {
+                        self.sizes.add(at);
+                    }
+                    at += taken;
+                }
                 Err(fault) => {
                     let begun = if self.kept.is_empty() { &bytes[request..] } else { &self.kept };
                     let asks_head = in_head && asks_head(begun);

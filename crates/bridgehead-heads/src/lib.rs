@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod chunks;
+mod crumbs;
 mod fault;
 mod guard;
 mod judge;
@@ -18,6 +19,7 @@ mod persistence;
 mod request_line;
 
 pub use chunks::Trailers;
+pub use crumbs::join_crumbs;
 pub use fault::Fault;
 pub use guard::{Breach, Guard, asks_head};
 pub use judge::{judge, judge_method, judge_target};

@@ -3,13 +3,15 @@
 //! hyper answers a line that cannot go on well as soon as it sees that, and without a word; and of a head that grows it keeps
 //! about twice what has come. So it gets a head whole: a part of one is kept back until the rest has come.
 //!
+//! It hands on what comes between two reads piece by piece, too, so many small chunks are one to it.
+//!
 //! Invariant: once something was refused, hyper reads nothing more, and it reads only heads that were judged.
 
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 
-use bridgehead_heads::{Breach, Fault, Guard, HeadLimits};
+use bridgehead_heads::{Breach, Fault, Guard, HeadLimits, join_crumbs};
 use bytes::Bytes;
 use tokio::io::ReadBuf;
 
@@ -129,6 +131,10 @@ impl Inspector {
         let sound = breach.map_or(came.len() - state.guard.half_head().len(), |breach| breach.sound);
         let is_end = came.is_empty();
         buffer.set_filled(before + sound);
+        if let (Some(first), None) = (state.guard.crumbs(), breach) {
+            let left = join_crumbs(&mut buffer.filled_mut()[before..], first);
+            buffer.set_filled(before + left);
+        }
         match breach {
             Some(breach) if sound == 0 => Some(poll_refused(breach)),
             _ if sound > 0 || is_end => Some(Poll::Ready(Ok(()))),
