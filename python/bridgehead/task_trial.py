@@ -46,6 +46,17 @@ async def choose(wanted: str) -> Chosen | None:
     return Chosen(task_type=RequestTask, driver=driver)
 
 
+def unless_made_by_others(loop: asyncio.AbstractEventLoop, chosen: Chosen | None) -> Chosen | None:
+    """The same; None if the application has set a task factory by now, which makes requests' tasks then."""
+    # A loop of somebody else's may know of none.
+    factory = getattr(loop, "get_task_factory", lambda: None)()
+    if chosen is not None and factory is not None:
+        reason = "Requests run as tasks of the application's task factory, not of --task-impl rust: %s."
+        log.logger().warning(reason, getattr(factory, "__qualname__", type(factory).__qualname__))
+        return None
+    return chosen
+
+
 def _try_entering(names: TaskNames) -> None:
     """In an order that leaves the caller's own task the current one, whichever of the two is broken."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()

@@ -10,7 +10,7 @@ import contextvars
 import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from bridgehead import compress_options, log, reports, trace
@@ -37,7 +37,7 @@ from bridgehead.server_config import Config
 from bridgehead.sockets import Bound, Kind
 from bridgehead.static_files import StaticFiles
 from bridgehead.station import Station
-from bridgehead.task_trial import Chosen
+from bridgehead.task_trial import Chosen, unless_made_by_others
 from bridgehead.websocket_options import WebSocketOptions
 
 if TYPE_CHECKING:
@@ -155,6 +155,7 @@ class Worker:
         context = contextvars.Context() if config.reset_contextvars else lifespan.context
         self._watched = place.watched
         self._bound = tuple(place.bound)
+        place = replace(place, tasks=unless_made_by_others(self._loop, place.tasks))
         host = self._host(application, context, ours=place.tasks is not None)
         self._network = Network(host, self._options(config, lifespan.state, place))
         self._lines = AccessLines(config, self._network.turn_lines)

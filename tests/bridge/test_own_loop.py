@@ -86,6 +86,14 @@ def test_a_request_is_a_task_of_the_applications_own_factory(
             client.send(b"x")
             assert client.read_response(method="POST").json() == [True, str(number), "in the lifespan"]
             client.close()
+        server.stop()
+        assert server.stderr.count("task factory, not of --task-impl rust: make_marked.") == (tasks == "rust")
+
+
+def test_the_trace_says_that_it_shows_nothing_of_tasks_of_an_applications_factory() -> None:
+    env = {"FACTORY": "1", "BRIDGEHEAD_TRACE": "drive"}
+    with Server("own_loop_app:app", "--task-impl", "rust", env=env) as server:
+        server.wait_line("BRIDGEHEAD_TRACE=drive shows nothing")
 
 
 def test_a_loops_call_soon_that_an_application_has_set_stays_until_it_takes_it_away(loop: str) -> None:
