@@ -16,7 +16,9 @@ def drives(environ: Mapping[str, str], *, ours: bool) -> Callable[[str], None] |
     from bridgehead import log  # not for those who only read settings
 
     if not ours:
-        log.logger().warning("%s=drive shows nothing, since no drive of ours runs requests: see --task-impl.", VARIABLE)
+        log.logger().warning(
+            "%s=drive shows nothing, since no drive of ours runs requests: see --task-impl.", VARIABLE
+        )
     return log.trace
 
 
