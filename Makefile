@@ -13,7 +13,7 @@ PORT ?= 8000
 # What is measured: `wheel`, or `wheel-pgo`.
 WHEEL ?= wheel
 # Three workers for two cores, since many tests wait; a module stays on one, since its tests share a server.
-PYTEST := $(VENV)/bin/python .ci/pytest
+PYTEST := $(VENV)/bin/python -m pytest -n 3 --dist loadscope
 # What meets asyncio, and so differs between Pythons; the rest of the tests meets sockets.
 ASYNCIO_TESTS := $(wildcard tests/asgi tests/asyncio_fidelity tests/bridge tests/embedding tests/lifecycle)
 
