@@ -132,6 +132,7 @@ pub(crate) async fn run(line: Arc<Line>, worker: Arc<Worker>, ahead: Bytes) {
     if close == Close::BehindLastWord {
         session.linger(&mut watch).await;
     }
+    session.worker.reclaim.has_ended(session.traffic.most());
 }
 
 /// The next request; says why `h2` has refused others, if anybody wants to know.

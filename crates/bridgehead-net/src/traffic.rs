@@ -27,6 +27,8 @@ pub(crate) struct Traffic(Arc<Mutex<State>>);
 #[derive(Debug)]
 struct State {
     running: usize,
+    /// The most that there were.
+    most: usize,
     /// Whether a request has come.
     begun: bool,
     /// When the client sent something last.
@@ -93,6 +95,7 @@ impl Traffic {
         let now = Instant::now();
         Self(Arc::new(Mutex::new(State {
             running: 0,
+            most: 0,
             begun: false,
             heard: now,
             idle_since: now,
@@ -114,9 +117,15 @@ impl Traffic {
             state.fate = Fate::None;
         }
         state.running += 1;
+        state.most = state.most.max(state.running);
         state.begun = true;
         drop(state);
         Running { traffic: self.clone(), since: Instant::now() }
+    }
+
+    /// How many streams there were at once, at most.
+    pub(crate) fn most(&self) -> usize {
+        self.lock().most
     }
 
     /// How things are; whoever looks is woken when that changes.

@@ -56,6 +56,8 @@ pub(crate) async fn run<S>(io: S, came: Bytes, opened: Opened, worker: &Worker)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
+    // Before the session, and so behind it when they go.
+    let _held = worker.reclaim.during_websocket(opened.deflation.is_some());
     let executor: &Executor = &worker.executor;
     let mut watch = worker.watch.clone();
     let mut session = Session::new(io, came, opened, worker);
