@@ -87,10 +87,12 @@ fn read_line(bytes: &[u8]) -> Result<Header, Malformed> {
             missing => Ok(Header::Missing(missing)),
         };
     };
+    if is_unknown(line) {
+        return Ok(Header::Whole(Said::Nothing));
+    }
     let line = std::str::from_utf8(line).map_err(|_| Malformed::Garbled)?;
     let words: Vec<&str> = line.split(' ').collect();
     match words[..] {
-        [_, "UNKNOWN", ..] => Ok(Header::Whole(Said::Nothing)),
         [_, family @ ("TCP4" | "TCP6"), from, to, from_port, to_port] => {
             let address = |host: &str, digits: &str| {
                 let host = match family {
@@ -107,10 +109,16 @@ fn read_line(bytes: &[u8]) -> Result<Header, Malformed> {
     }
 }
 
+/// Whether it tells of no client: whatever follows is ignored then, as the text of the protocol wants it.
+fn is_unknown(line: &[u8]) -> bool {
+    line.strip_prefix(b"PROXY UNKNOWN").is_some_and(|rest| matches!(rest.first(), None | Some(b' ')))
+}
+
 /// How many bytes a line that has not ended yet is short of, at least: it has six words, or its second is `UNKNOWN`.
 fn missing_of_line(bytes: &[u8]) -> Result<usize, Malformed> {
     let open = bytes.strip_suffix(b"\r").unwrap_or(bytes);
-    if open.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0)) {
+    let is_ignored = is_unknown(open);
+    if open.iter().any(|byte| matches!(byte, b'\r' | b'\n') || (*byte == 0 && !is_ignored)) {
         return Err(Malformed::Garbled);
     }
     let end = 2 - (bytes.len() - open.len());
@@ -240,6 +248,7 @@ mod tests {
             (b"PROXY TCP6 :: :: 0 0\r\n".to_vec(), ends_at("[::]:0", "[::]:0")),
             (b"PROXY UNKNOWN\r\n".to_vec(), Said::Nothing),
             (b"PROXY UNKNOWN ffff::1 anything 1\r\n".to_vec(), Said::Nothing),
+            (b"PROXY UNKNOWN \0\x01\xff\r\n".to_vec(), Said::Nothing),
             (longest.into_bytes(), Said::Nothing),
             (binary(0x21, 0x11, FOUR), four.clone()),
             (binary(0x21, 0x11, &[FOUR, &[0x20, 0, 2, 9, 9], &[0xee, 0, 0]].concat()), four),
@@ -294,6 +303,8 @@ mod tests {
             (b"PROXY TCP4 1.2.3.4 5.6.7.8 +1234 80\r\n", Malformed::Garbled),
             (b"PROXY TCP4 1.2.3.4 5.6.7.8 65536 80\r\n", Malformed::Garbled),
             (b"PROXY UDP4 1.2.3.4 5.6.7.8 1234 80\r\n", Malformed::Garbled),
+            (b"PROXY TCP4 1.2.3.4 5.6.7.8 1234 80\0\r\n", Malformed::Garbled),
+            (b"PROXY UNKNOWN a\nb\r\n", Malformed::Garbled),
             (b"PROXY UNKNOWNS 1.2.3.4 5.6.7.8 12 80\r\n", Malformed::Garbled),
         ];
         for (bytes, expected) in cases {
