@@ -33,7 +33,9 @@ def test_a_trusted_proxy_says_who_the_client_is(trusted: Any) -> None:
     assert seen(trusted, *FORWARDED) == ("https", ("1.2.3.4", 0))
 
 
-@pytest.mark.parametrize("trusted", ["10.0.0.1", [], "", "127.0.0.2", "nonsense"])
+@pytest.mark.parametrize(
+    "trusted", ["10.0.0.1", [], "", "127.0.0.2", "nonsense", ["10.0.0.1,127.0.0.1"], [" 127.0.0.1 "]]
+)
 def test_from_others_nothing_is_taken(trusted: Any) -> None:
     assert seen(trusted, *FORWARDED) == ("http", (PROXY, 123))
 

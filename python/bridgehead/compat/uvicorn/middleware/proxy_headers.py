@@ -17,8 +17,12 @@ class _TrustedHosts:
     """Who may say who the client is."""
 
     def __init__(self, trusted_hosts: list[str] | str) -> None:
-        words = trusted_hosts if isinstance(trusted_hosts, str) else ",".join(trusted_hosts)
-        self._known = trusted(words)
+        if not isinstance(trusted_hosts, str):
+            # Each is one as it stands there, and what is no address trusts nobody.
+            trusted_hosts = ",".join(
+                each for each in trusted_hosts if each == each.strip(" ,\t") and "," not in each
+            )
+        self._known = trusted(trusted_hosts)
         self.always_trust = self._known.everybody
 
     def __contains__(self, host: str | None) -> bool:
