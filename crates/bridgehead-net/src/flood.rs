@@ -1,5 +1,5 @@
 //! Counts what a client of HTTP/2 sends beside its requests: pings, settings, priorities, resets, windows and frames
-//! that nobody knows.
+//! that nobody knows. What the head of a frame shows to be wrong with it is told, too: `h2` has one word for all of that.
 //!
 //! Each costs little and none is a request, so that no other limit sees them. `h2` bounds what is kept of them, the
 //! frames of a head and small frames of data; this bounds their number. Pure: time comes in as an argument.
@@ -8,6 +8,8 @@
 //! beyond those of requests cost as well: `h2` passes over them, where a stream is over.
 
 use std::time::{Duration, Instant};
+
+use h2::Reason;
 
 /// `PRI * HTTP/2.0` and what belongs to it comes before the first frame.
 const PREFACE: usize = 24;
@@ -29,6 +31,13 @@ const RATE: u64 = 128;
 
 /// A stream's window and the connection's, twice, for each frame of an answer; a priority and a reset for a request.
 const EARNED: u64 = 4;
+
+/// Bytes that earn one frame, of a part that a window cut off: a client whose windows are small pays two for each of them.
+const CUT: usize = 128;
+
+/// Bytes of framing that bodies may come in, beside seven for each of their own.
+const FRAMING: usize = 256 * 1024;
+const FRAMING_RATIO: usize = 7;
 
 /// A frame costs one more for each of so many bytes that it carries.
 const WEIGHT: usize = 256;
@@ -65,6 +74,12 @@ pub(crate) struct Meter {
     most: u32,
     /// Requests that have begun, and whose end has not come: each has one, be that data or trailers.
     unended: u64,
+    /// Bytes of framing of bodies, less what they were worth.
+    framing: usize,
+    /// Whether a frame has begun.
+    begun: bool,
+    /// What is wrong with a frame that was not let through.
+    wrong: Option<Reason>,
     credit: u64,
     refilled: Instant,
     /// Frames in this turn.
@@ -91,6 +106,9 @@ impl Meter {
             last: 0,
             most: LARGEST_STREAM,
             unended: 0,
+            framing: 0,
+            begun: false,
+            wrong: None,
             credit: AT_FIRST,
             refilled: now,
             turn: 0,
@@ -121,9 +139,17 @@ impl Meter {
         self.credit = AT_MOST.min(self.credit + EARNED * frames as u64);
     }
 
-    /// A few bytes have left, since there was room for no more: they cost as much as the frame that made it.
-    pub(crate) fn dribble(&mut self) {
-        self.credit = self.credit.saturating_sub(1);
+    /// So many bytes have left, since there was room for no more. A few cost as much as the frame that made it.
+    pub(crate) fn earn_by_cut(&mut self, bytes: usize) {
+        self.credit = match (bytes / CUT) as u64 {
+            0 => self.credit.saturating_sub(1),
+            earned => AT_MOST.min(self.credit + earned.min(EARNED)),
+        };
+    }
+
+    /// What is wrong with the frame that was not let through; `None` if it was one too many.
+    pub(crate) fn wrong(&self) -> Option<Reason> {
+        self.wrong
     }
 
     /// Looks at what came next, until it has had its turn. Gives how many bytes that was.
@@ -162,6 +188,10 @@ impl Meter {
         let [high, middle, low, kind, flags, stream @ ..] = self.head;
         self.left = usize::from(high) << 16 | usize::from(middle) << 8 | usize::from(low);
         self.turn += 1;
+        self.wrong = fault_of(kind, flags, self.left, !std::mem::replace(&mut self.begun, true));
+        if self.wrong.is_some() {
+            return Err(TooMuch);
+        }
         // Within a head `h2` takes nothing else, so that this is the first frame.
         self.ends_head = self.in_head;
         let stream = u32::from_be_bytes(stream) & LARGEST_STREAM;
@@ -176,7 +206,7 @@ impl Meter {
                 if self.in_vain { self.spend(cost, now) } else { Ok(()) }
             }
             DATA if ends && self.ends() => Ok(()),
-            DATA if !ends && self.left > 0 && stream <= self.most => Ok(()),
+            DATA if !ends && self.left > 0 && stream <= self.most => self.frames_a_body(),
             PRIORITY => self.spend(PRIORITY_COST, now),
             _ => self.spend(cost, now),
         }
@@ -191,6 +221,11 @@ impl Meter {
             self.earn(1);
         }
         begins
+    }
+
+    fn frames_a_body(&mut self) -> Result<(), TooMuch> {
+        self.framing = (self.framing + FRAME_HEAD).saturating_sub(FRAMING_RATIO * self.left);
+        if self.framing > FRAMING { Err(TooMuch) } else { Ok(()) }
     }
 
     /// Whether there is a request that can end. Which one is `h2`'s to know: they are as many.
@@ -210,6 +245,28 @@ impl Meter {
         self.credit = self.credit.checked_sub(cost).ok_or(TooMuch)?;
         Ok(())
     }
+}
+
+/// What the head of a frame shows to be wrong with it (RFC 9113, sections 3.4 and 6). The first one is of settings.
+fn fault_of(kind: u8, flags: u8, length: usize, is_first: bool) -> Option<Reason> {
+    const PRIORITY: u8 = 2;
+    const RESET: u8 = 3;
+    const SETTINGS: u8 = 4;
+    const PING: u8 = 6;
+    const WINDOW: u8 = 8;
+    const ACK: u8 = 1;
+    let is_answer = flags & ACK != 0;
+    if is_first && (kind != SETTINGS || is_answer) {
+        return Some(Reason::PROTOCOL_ERROR);
+    }
+    let is_sound = match kind {
+        PRIORITY => length == 5,
+        RESET | WINDOW => length == 4,
+        PING => length == 8,
+        SETTINGS => length.is_multiple_of(6) && (length == 0 || !is_answer),
+        _ => true,
+    };
+    (!is_sound).then_some(Reason::FRAME_SIZE_ERROR)
 }
 
 /// How much of something there may be at once, and again after a while.
@@ -300,10 +357,19 @@ mod tests {
         [&length[1..], &[kind, flags, 0, 0, 0, 1], payload].concat()
     }
 
-    fn begun(now: Instant) -> Meter {
+    const SETTINGS: u8 = 4;
+
+    /// Its settings are still due.
+    fn unset(now: Instant) -> Meter {
         let mut meter = Meter::new(now);
         meter.admit(&[b' '; PREFACE], now).expect("a preface");
         meter
+    }
+
+    fn begun(now: Instant) -> Meter {
+        let mut meter = unset(now);
+        meter.admit(&frame(SETTINGS, 0, b""), now).expect("settings");
+        Meter { credit: AT_FIRST, turn: 0, ..meter }
     }
 
     /// In as many turns as that takes.
@@ -367,9 +433,57 @@ mod tests {
         let (mut meter, window) = (begun(now), frame(WINDOW, 0, &[0, 0, 0, 1]));
         for _ in 0..500 {
             admit(&mut meter, &window, now).expect("half as many as of others");
-            meter.dribble();
+            meter.earn_by_cut(127);
         }
         assert_eq!(admit(&mut meter, &window, now), Err(Before(0)));
+    }
+
+    #[test]
+    fn small_windows_that_are_used_earn_what_they_cost() {
+        const WINDOW: u8 = 8;
+        let now = Instant::now();
+        for size in [256, 512, 1000, 1023] {
+            let (mut meter, window) = (begun(now), frame(WINDOW, 0, &[0, 0, 1, 0]));
+            for _ in 0..10_000 {
+                admit(&mut meter, &window.repeat(2), now).expect("a stream's window, and the connection's");
+                meter.earn_by_cut(size);
+            }
+        }
+    }
+
+    #[test]
+    fn bodies_of_a_byte_a_frame_come_to_an_end_and_others_do_not() {
+        let now = Instant::now();
+        let data = |size: usize| frame(DATA, 0, &[0; 16_384][..size]);
+        let many = FRAMING / (FRAME_HEAD - FRAMING_RATIO);
+        let mut meter = begun(now);
+        admit(&mut meter, &data(1).repeat(many), now).expect("as many as may be");
+        assert_eq!(admit(&mut meter, &data(1), now), Err(Before(0)));
+        assert_eq!(meter.wrong(), None);
+        let mut meter = begun(now);
+        admit(&mut meter, &data(2).repeat(2 * many), now).expect("small ones");
+        for _ in 0..3 {
+            admit(&mut meter, &data(1).repeat(many - 1), now).expect("as many as may be");
+            admit(&mut meter, &data(16_384).repeat(4), now).expect("what they are worth");
+        }
+    }
+
+    #[test]
+    fn what_the_head_of_a_frame_shows_to_be_wrong_is_told() {
+        let (now, size) = (Instant::now(), Some(Reason::FRAME_SIZE_ERROR));
+        for (kind, flags, length) in
+            [(2, 0, 4), (3, 0, 3), (4, 0, 5), (4, 1, 6), (6, 0, 7), (6, 1, 9), (8, 0, 3), (8, 0, 5)]
+        {
+            let mut meter = begun(now);
+            let wrong = frame(kind, flags, &[0; 9][..length]);
+            assert_eq!(admit(&mut meter, &[frame(PING, 0, &[0; 8]), wrong].concat(), now), Err(Before(17)));
+            assert_eq!(meter.wrong(), size, "{kind} {length}");
+        }
+        for first in [frame(PING, 0, &[0; 8]), frame(SETTINGS, 1, b""), head(1, END_STREAM)] {
+            let mut meter = unset(now);
+            assert_eq!(admit(&mut meter, &first, now), Err(Before(0)));
+            assert_eq!(meter.wrong(), Some(Reason::PROTOCOL_ERROR));
+        }
     }
 
     #[test]
@@ -464,18 +578,15 @@ mod tests {
 
     #[test]
     fn a_connection_begins_with_settings_that_are_waited_for_like_a_head() {
-        const SETTINGS: u8 = 4;
         let now = Instant::now();
-        let mut meter = begun(now);
+        let mut meter = unset(now);
         assert!(meter.is_in_head());
         let settings = frame(SETTINGS, 0, &[0; 6]);
         admit(&mut meter, &settings[..settings.len() - 1], now).expect("settings");
         assert!(meter.is_in_head());
         admit(&mut meter, &settings[settings.len() - 1..], now).expect("settings");
         assert!(!meter.is_in_head());
-        let mut meter = begun(now);
-        admit(&mut meter, &frame(SETTINGS, 0, b""), now).expect("settings");
-        assert!(!meter.is_in_head());
+        assert!(!begun(now).is_in_head());
     }
 
     #[test]

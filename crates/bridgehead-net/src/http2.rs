@@ -81,6 +81,8 @@ enum Leave {
     /// It has lasted long enough.
     Outlived,
     Flood,
+    /// A frame is none.
+    Wrong(Reason),
     SlowHead,
     /// What ran was given up, since the client made no room for it.
     Unread,
@@ -246,6 +248,11 @@ impl Session {
                 self.complain("a flood of frames that are no requests, or of requests that are broken off");
                 Reason::ENHANCE_YOUR_CALM
             }
+            Leave::Wrong(reason) => {
+                self.worker.config.tally.met(Hardship::BadFrames);
+                self.complain("Bad Request: a frame has not the length that it has to have, or settings do not come first");
+                reason
+            }
             Leave::SlowHead => {
                 self.worker.config.tally.refused(Refusal::SlowHead);
                 self.complain("Request Timeout: the request's head, or the client's settings, took too long");
@@ -275,6 +282,11 @@ impl Session {
 
     fn poll_event(&mut self, mut timer: Pin<&mut Sleep>, cx: &mut Context<'_>) -> Poll<Event> {
         let look = self.traffic.look(cx);
+        if let Some(reason) = look.wrong
+            && !matches!(self.ending, Ending::Abrupt(_))
+        {
+            return Poll::Ready(Event::Leave(Leave::Wrong(reason)));
+        }
         match self.ending {
             Ending::Abrupt(_) => {}
             _ if look.flooded => return Poll::Ready(Event::Leave(Leave::Flood)),

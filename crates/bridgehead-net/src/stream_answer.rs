@@ -23,8 +23,8 @@ use crate::turn::Turn;
 /// The largest frame that is written: what a client takes that has not said otherwise.
 const FRAME: usize = 16 * 1024;
 
-/// A part of a piece that a window cut off costs its client something if it is smaller: windows that are opened byte by byte
-/// would be paid for by the bytes that they let out.
+/// A part of a piece that a window cut off earns its client less if it is smaller, or costs something: windows that are opened
+/// byte by byte would be paid for by the bytes that they let out.
 const FAIR: usize = 1024;
 
 /// An answer whose head has left.
@@ -124,7 +124,11 @@ impl<'a> Writing<'a> {
             let part = piece.split_to(granted);
             self.turn.wrote(granted);
             self.pace.progress(granted);
-            self.stream.running.sent(granted / FRAME + usize::from(piece.is_empty() || granted >= FAIR));
+            if piece.is_empty() || granted >= FAIR {
+                self.stream.running.sent(1 + granted / FRAME);
+            } else {
+                self.stream.running.sent_a_part(granted);
+            }
             self.send.send_data(part, ends && piece.is_empty()).map_err(|_| Left::Midway)?;
         }
         Ok(())

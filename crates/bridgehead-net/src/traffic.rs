@@ -43,6 +43,8 @@ struct State {
     /// What became of the streams since none ran last.
     fate: Fate,
     flooded: bool,
+    /// What is wrong with what it sends.
+    wrong: Option<Reason>,
     closes: bool,
     waker: Option<Waker>,
 }
@@ -76,6 +78,8 @@ impl State {
 pub(crate) struct Look {
     /// The client floods us.
     pub(crate) flooded: bool,
+    /// It sends a frame that is none.
+    pub(crate) wrong: Option<Reason>,
     /// An application wants the connection closed.
     pub(crate) closes: bool,
     /// Nothing runs, and all that ran was given up, since the client made no room for it.
@@ -105,6 +109,7 @@ impl Traffic {
             haste: Haste::default(),
             fate: Fate::None,
             flooded: false,
+            wrong: None,
             closes: false,
             waker: None,
         })))
@@ -137,6 +142,7 @@ impl Traffic {
         }
         Look {
             flooded: state.flooded,
+            wrong: state.wrong,
             closes: state.closes,
             unread: state.fate == Fate::Unread && state.running == 0,
             heard: state.heard,
@@ -169,10 +175,14 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// So many frames of its answer have left; none, where they were only a few bytes of one.
+    /// So many frames of its answer have left.
     pub(crate) fn sent(&self, frames: usize) {
-        let meter = &mut self.traffic.lock().meter;
-        if frames == 0 { meter.dribble() } else { meter.earn(frames) }
+        self.traffic.lock().meter.earn(frames);
+    }
+
+    /// So many bytes of a piece have left, and its window has no room for the rest.
+    pub(crate) fn sent_a_part(&self, bytes: usize) {
+        self.traffic.lock().meter.earn_by_cut(bytes);
     }
 
     /// It is over; why, if it has not come to its end.
@@ -258,7 +268,7 @@ impl AsyncRead for Wire {
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         let mut state = this.traffic.lock();
-        if state.flooded {
+        if state.flooded || state.wrong.is_some() {
             // Nothing that it sends is of any more use.
             return Poll::Pending;
         }
@@ -297,7 +307,8 @@ impl AsyncRead for Wire {
             }
             // Of what is too much `h2` gets nothing, which it might answer frame by frame.
             Err(Before(sound)) => {
-                state.flooded = true;
+                state.wrong = state.meter.wrong();
+                state.flooded = state.wrong.is_none();
                 sound
             }
         };
