@@ -6,17 +6,20 @@ Invariant: every wait has a deadline, and what is waited for is what the server 
 
 from __future__ import annotations
 
+import contextlib
+import time
 from collections.abc import Callable
 
-from attacks import PATIENCE, Spent, begun, many, say, settle
+from attacks import PATIENCE, Spent, begun, many, say, settle, tasks
 from harness import Server, frames
 from harness.frames import CALM, DATA, ENDS_HEAD, ENDS_STREAM, HEADERS, FrameClient, frame
+from websocket_attacks import LENGTHS, packed
 
 # Waits for a second, and then ends by itself.
 SLOW = "/events?quiet=1"
 START = frames.head([(":method", "GET"), (":scheme", "http"), (":authority", "test"), (":path", "/echo")])
 # An entry of 4 KiB, or of a name alone, in the table of names and values; then a byte that is it, once more.
-LARGE = b"\x40\x01a\x7f\xe1\x1e" + b"v" * 4000
+LARGE = b"\x40\x01a\x7f\xa1\x1e" + b"v" * 4000
 EMPTY = b"\x40\x01a\x00"
 AGAIN = b"\xbe"
 # A client's settings: the window that each of its streams begins with.
@@ -86,6 +89,18 @@ def streams_broken_off(server: Server, count: int) -> Spent:
     return spent
 
 
+def refused(client: FrameClient, count: int) -> None:
+    """Each of so many heads is answered by 431, or the first that is far too large ends the connection."""
+    answered = 0
+    while answered < count:
+        came = next(each for each in client.frames() if each.kind in (HEADERS, frames.GOAWAY))
+        if came.kind == frames.GOAWAY:
+            assert came.code == CALM
+            return
+        assert came.headers[":status"] == "431"
+        answered += 1
+
+
 def packed_heads(server: Server, count: int, entry: bytes = LARGE, times: int = 16_000) -> Spent:
     """Heads of which each byte stands for 4 KiB, on 20 streams of each connection."""
     spent, before = Spent(), begun(server)
@@ -95,7 +110,7 @@ def packed_heads(server: Server, count: int, entry: bytes = LARGE, times: int = 
             client = FrameClient(socket)
             spent.connections, spent.sent = spent.connections + 1, spent.sent + client.flood(data)
             spent.writes += 1 + len(data) // 16_384
-            assert set(client.answers(20).values()) <= {"431"}
+            refused(client, 20)
     assert begun(server) == before, "a head that is too large has reached the application"
     return spent
 
@@ -117,6 +132,46 @@ def pinned_streams(server: Server, count: int) -> Spent:
             broken = {client.until(frames.RESET).stream for _ in range(100)}
             assert len(broken) == 100
             assert client.goodbye() == CALM
+    settle(server)
+    return spent
+
+
+def held_streams(server: Server, count: int) -> Spent:
+    """A hundred uploads of each connection that never come, their heads of 24 KiB packed into a few bytes."""
+    spent = Spent()
+    asks = [(":method", "POST"), (":scheme", "http"), (":authority", "test"), (":path", "/messages")]
+    start = frames.head(asks)
+    heads = [frame(HEADERS, ENDS_HEAD, each, start + (AGAIN * 6)) for each in ids(99, 3)]
+    data = frame(HEADERS, ENDS_HEAD, 1, start + LARGE) + b"".join(heads)
+    with contextlib.ExitStack() as held:
+        for _ in range(count):
+            socket = held.enter_context(server.connect(timeout=PATIENCE))
+            spent.connections, spent.writes = spent.connections + 1, spent.writes + 1
+            spent.sent += FrameClient(socket).flood(data)
+        until = time.monotonic() + PATIENCE
+        while tasks(server) < 100 * count:
+            assert time.monotonic() < until, "not all uploads have begun"
+    settle(server)
+    return spent
+
+
+def websockets_of_http2(server: Server, count: int) -> Spent:
+    """Fifty compressed WebSockets on each connection, each of which has sent and been sent a message."""
+    spent = Spent(inflated=count * 50 * 100)
+    asks = [(":method", "CONNECT"), (":protocol", "websocket"), (":scheme", "http"), (":authority", "test")]
+    offer = [("sec-websocket-version", "13"), ("sec-websocket-extensions", "permessage-deflate")]
+    start = frames.head([*asks, (":path", LENGTHS), *offer])
+    opening = b"".join(frame(HEADERS, ENDS_HEAD, each, start) for each in ids(50))
+    said = b"".join(frame(DATA, 0, each, packed(100)) for each in ids(50))
+    with contextlib.ExitStack() as held:
+        for _ in range(count):
+            client = FrameClient(held.enter_context(server.connect(timeout=PATIENCE)))
+            spent.connections, spent.writes = spent.connections + 1, spent.writes + 2
+            spent.sent += client.flood(opening)
+            assert set(client.answers(50).values()) == {"200"}
+            spent.sent += client.flood(said)
+            heard = {client.until(DATA).stream for _ in range(50)}
+            assert len(heard) == 50
     settle(server)
     return spent
 
@@ -152,6 +207,8 @@ ATTACKS: dict[str, Callable[[Server, int], Spent]] = {
         streams_broken_off,
         packed_heads,
         pinned_streams,
+        held_streams,
+        websockets_of_http2,
         windows_of_a_byte,
     )
 }

@@ -26,6 +26,8 @@ MEBIBYTE = 1024 * 1024
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     ledger = Folder(tmp_path_factory.mktemp("ledger"))
     options = ["--timeout-write", "1s", "--timeout-header", "2s", "--log-level", "debug"]
+    # Some handlers sleep on when their clients are gone.
+    options += ["--timeout-graceful-shutdown", "3s"]
     with (
         serving(ledger, *options) as server,
         Canary(server.url, PATHS, ledger=ledger) as canary,

@@ -1,4 +1,4 @@
-"""What single frames lead to: wrong ones to the end that RFC 9113 has for them, small windows to all of an answer.
+"""What single frames lead to: wrong ones to the end that RFC 9113 has for them, small windows to all of it.
 
 Not floods of them (`test_http2_attacks.py`).
 """
