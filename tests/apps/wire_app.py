@@ -120,6 +120,15 @@ async def declare_another_length(scope: Scope, receive: Receive, send: Send) -> 
         raise
 
 
+@routes.at("not-modified")
+async def declare_the_length_of_what_the_client_has(scope: Scope, receive: Receive, send: Send) -> None:
+    """In one message with the end, or in `parts`; with `body` bytes that nobody is to see."""
+    await start(send, (b"content-length", b"10"), (b"etag", b'"it"'), status=304)
+    for _ in range(int(option(scope, "parts", "1")) - 1):
+        await more(send, b"")
+    await end(send, b"x" * int(option(scope, "body", "0")))
+
+
 @routes.at("status")
 async def status_with_a_body(scope: Scope, receive: Receive, send: Send) -> None:
     await start(send, (b"x-here", b"yes"), status=int(option(scope, "status")))

@@ -107,6 +107,18 @@ def test_204_and_304_have_no_body_even_if_the_application_sends_one(server: Serv
         assert client.read_response().body == b"hello"
 
 
+@pytest.mark.parametrize("sent", ["parts=1", "parts=2", "body=10", "parts=2&body=10"])
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_a_304_keeps_the_length_of_what_the_client_has_however_it_is_sent(
+    server: Server, method: str, sent: str
+) -> None:
+    with server.connect() as client:
+        for _ in range(2):
+            answer = client.ask(f"/not-modified?{sent}", method=method)
+            assert (answer.status, answer.header("content-length"), answer.body) == (304, "10", b"")
+        assert client.ask("/hello").body == b"hello"
+
+
 @pytest.mark.parametrize("status", [200, 201, 206, 299, 400, 404, 418, 451, 499, 500, 503, 599, 999])
 def test_any_final_status_is_sent(server: Server, status: int) -> None:
     with server.connect() as client:

@@ -15,7 +15,7 @@ use bridgehead_executor::http_date;
 use bridgehead_heads::{asks_unheard_to_close, judge, keeps_connection, say_close};
 use bytes::Bytes;
 use http::header::{CONNECTION, EXPECT, HeaderValue};
-use http::{HeaderMap, Request, Response, Version, request};
+use http::{HeaderMap, Request, Response, StatusCode, Version, request};
 use http_body::Body;
 use hyper::body::Incoming;
 
@@ -271,11 +271,12 @@ impl Said<'_> {
         }
         let mut response = match answer {
             Answer::Accepted(acceptance) => return accept(upgrade, acceptance, line, turn),
-            Answer::Whole(parts, body) => {
+            // A 304 keeps its length, which is the body's that the client has: hyper drops it beside one that is whole.
+            Answer::Whole(parts, body) if parts.status != StatusCode::NOT_MODIFIED => {
                 let head = response(parts, config, &mut turn);
                 head.map(|()| AnswerBody::whole(body, turn))
             }
-            Answer::HeadOnly(parts) => {
+            Answer::HeadOnly(parts) | Answer::Whole(parts, _) => {
                 let head = response(parts, config, &mut turn);
                 head.map(|()| AnswerBody::stream(client, Framing::Declared(0), turn))
             }
