@@ -113,15 +113,21 @@ class Gate:
     def limits(self, work: Work) -> Work:
         """Decorate a coroutine function, or an asynchronous generator that yields once: a dependency.
 
+        An object that is called as one is, is one. A plain function may run in any thread, where nobody
+        can wait for a slot without holding that.
+
         Where Starlette is loaded, what it raises without a slot is a 503 as well.
         """
         limited: Work
-        if inspect.isasyncgenfunction(work):
+        # A class is made by a call, and not what it makes.
+        called = None if isinstance(work, type) else inspect.getattr_static(type(work), "__call__", None)
+        if inspect.isasyncgenfunction(work) or inspect.isasyncgenfunction(called):
             limited = self._limited_dependency(work)
-        elif inspect.iscoroutinefunction(work):
+        elif inspect.iscoroutinefunction(work) or inspect.iscoroutinefunction(called):
             limited = self._limited_call(work)
         else:
-            raise TypeError(f"a gate limits `async def` only, which {work!r} is not")
+            hint = "write `async with gate:` around what it is called from, or make it one"
+            raise TypeError(f"a gate limits `async def` only, which {work!r} is not: {hint}")
         return limited
 
     def _limited_dependency(self, work: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import inspect
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
@@ -383,6 +384,29 @@ def test_a_decorated_function_and_a_decorated_dependency_are_limited(run: Any) -
     run(main())
     with pytest.raises(TypeError, match="`async def` only"):
         gate.limits(len)
+
+
+def test_objects_that_are_called_like_them_are_limited_as_well(run: Any) -> None:
+    gate = Gate(1)
+
+    class Query:
+        async def __call__(self, number: int) -> int:
+            assert gate.gauges().running == 1
+            return number + 1
+
+    class Session:
+        async def __call__(self) -> AsyncIterator[str]:
+            yield "session"
+
+    async def main() -> None:
+        query, session = gate.limits(Query()), gate.limits(Session())
+        assert await query(1) == 2
+        assert list(inspect.signature(query).parameters) == ["number"]
+        async for each in session():
+            assert (each, gate.gauges().running) == ("session", 1)
+        assert gate.gauges().running == 0
+
+    run(main())
 
 
 def test_a_gate_with_a_name_is_listed_as_long_as_it_lives() -> None:
