@@ -161,6 +161,8 @@ class Server(Stateful):
         """Start the application, listen, let clients in."""
         self._begin()
         with self._refusing():
+            self.config.secure()  # who has loaded it may have changed it since
+            self.config.is_handed_over = True
             if sockets is not None:
                 self._bound = adopt(sockets, backlog=self.config.backlog, secure=self.config.is_ssl)
                 forks.register(each.socket for each in self._bound)

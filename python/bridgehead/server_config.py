@@ -20,13 +20,16 @@ from bridgehead.asgi import Application
 from bridgehead.cores import workers
 from bridgehead.lifespan import Deadlines, Lifespan
 from bridgehead.sockets import bind
-from bridgehead.uvicorn_arguments import arguments
+from bridgehead.uvicorn_arguments import arguments, refuse_context_factory
 from bridgehead.uvicorn_parameters import OF_CONFIG, of_a_method
 
 if TYPE_CHECKING:
     from bridgehead.certificates import Credentials, Keeper
     from bridgehead.ssl_context import Context
     from bridgehead.static_files import StaticFiles
+
+_OF_TLS = (*(each.name for each in options.OPTIONS if each.group == "TLS"), "http2")
+_FILES = "name files by ssl_certfile, ssl_keyfile and ssl_ca_certs, or leave them out for no TLS"
 
 
 class Config(options.Config):
@@ -38,12 +41,12 @@ class Config(options.Config):
 
     callback_notify: Callable[..., Awaitable[None]] | None  # told that the server lives,
     timeout_notify: float  # so many seconds after it was told before
-    ssl_context_factory: None
 
     loaded: bool
     loaded_app: Application
     loaded_name: str
     credentials: "Credentials | None"  # with what handshakes are made, once it is loaded
+    is_handed_over: bool  # whether they are being made
     static_files: "StaticFiles | None"  # what is answered without the application, once it is loaded
 
     if not TYPE_CHECKING:  # who checks types is told of the options' own, by keyword
@@ -53,12 +56,13 @@ class Config(options.Config):
             super().__init__(**given.options)
             self.callback_notify = given.callback_notify
             self.timeout_notify = given.timeout_notify
-            self.ssl_context_factory = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.loaded = False
+        self.loaded = self.is_handed_over = False
         self._lifespan_class: Any = None
+        self._ssl: Context | None = None
+        self._asked_of_tls: tuple[object, ...] | None = None
         self.configure_logging()
 
     @classmethod
@@ -84,7 +88,7 @@ class Config(options.Config):
 
             variables = read_env_file(self.env_file, os.environ)
             os.environ.update({name: each.value for name, each in variables.items()})
-        self.credentials = self._credentials()
+        self.secure()
         self.static_files = static_files.wanted(self)
         found = load(self.app, factory=self.factory, app_dir=self.app_dir)
         interpreter.check()
@@ -104,6 +108,13 @@ class Config(options.Config):
     def served_app(self) -> Application:
         """What is called for each request: `loaded_app`, as it is by now."""
         return self.loaded_app
+
+    def secure(self) -> None:
+        """Read what handshakes are made with, as the options ask by now; once for the same options."""
+        asked = tuple(getattr(self, name) for name in _OF_TLS)
+        if asked != self._asked_of_tls:
+            self.credentials = self._credentials()
+            self._asked_of_tls = asked
 
     def keeper(self) -> "Keeper | None":
         """Whoever has the certificates read again, on the loop that runs; nobody in the clear."""
@@ -164,7 +175,25 @@ class Config(options.Config):
         """What stands for the context of Python's, where TLS is on."""
         from bridgehead.ssl_context import Context
 
-        return Context(self) if self.is_ssl else None
+        if self.is_ssl and self._ssl is None:
+            self._ssl = Context(self)
+        return self._ssl if self.is_ssl else None
+
+    @ssl.setter
+    def ssl(self, chosen: object) -> None:
+        if chosen is not self.ssl:
+            from bridgehead.ssl_context import refused
+
+            raise refused(f"config.ssl = {chosen!r}", _FILES)
+
+    @property
+    def ssl_context_factory(self) -> None:
+        """None: what another would make could not be used."""
+        return None
+
+    @ssl_context_factory.setter
+    def ssl_context_factory(self, chosen: object) -> None:
+        refuse_context_factory(chosen)
 
     @property
     def reload_dirs_excludes(self) -> list[Path]:

@@ -29,16 +29,21 @@ def arguments(positional: tuple[Any, ...], named: Mapping[str, Any]) -> Argument
     except TypeError as problem:
         raise TypeError(f"Config(): {problem}{_meant(problem, named, OF_CONFIG)}") from None
     kept = {name: given.pop(name) for name in KEPT & given.keys()}
-    if kept.get("ssl_context_factory") is not None:
-        raise StartError(
-            "ssl_context_factory makes a context of Python's, and TLS is spoken by rustls here",
-            "name the files by ssl_certfile, ssl_keyfile and ssl_ca_certs",
-        )
+    refuse_context_factory(kept.get("ssl_context_factory"))
     return Arguments(
         options={name: _ours(name, value) for name, value in given.items()},
         callback_notify=kept.get("callback_notify"),
         timeout_notify=kept.get("timeout_notify", 30),
     )
+
+
+def refuse_context_factory(chosen: object) -> None:
+    """Whatever it would make could not be used."""
+    if chosen is not None:
+        raise StartError(
+            "ssl_context_factory makes a context of Python's, and TLS is spoken by rustls here",
+            "name the files by ssl_certfile, ssl_keyfile and ssl_ca_certs",
+        )
 
 
 def of_run(positional: tuple[Any, ...], named: Mapping[str, Any]) -> dict[str, Any]:
