@@ -187,7 +187,10 @@ def _level_of(name: str) -> int:
 
 
 def stand_in(config: "Config", level: int) -> None:
-    """Set uvicorn's loggers up as uvicorn does: handlers where people look for them, and change them."""
+    """Set uvicorn's loggers up as uvicorn does: handlers where people look for them, and change them.
+
+    What was there before goes, as it does there: who means to keep it hands over `log_config=None`.
+    """
     server, access = _handlers(config)
     _install(UVICORN, [server], level)
     _install(UVICORN_ERROR, [], level)
@@ -210,10 +213,7 @@ def step_back() -> None:
 
 def _install(name: str, handlers: list[StandIn], level: int) -> None:
     theirs = logging.getLogger(name)
-    others = [each for each in theirs.handlers if not isinstance(each, StandIn)]
-    if others and not _has(theirs, StandIn):
-        return  # somebody was here first
-    theirs.handlers = [*others, *handlers]
+    theirs.handlers = [*handlers]
     theirs.propagate = False
     theirs.setLevel(level)
 

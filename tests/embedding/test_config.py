@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import dataclasses
 import inspect
 import logging
@@ -21,6 +22,7 @@ from harness.embedded import InThread, heard, server_of
 import bridgehead
 from bridgehead import Config, Server, StartError
 from bridgehead.config import OPTIONS
+from bridgehead.loggers import StandIn
 from bridgehead.server_config import ServerLifespan
 from bridgehead.uvicorn_parameters import UVICORNS
 
@@ -232,16 +234,52 @@ def test_an_env_file_is_read_before_the_application_loads(
         assert running.ask("/").body == b"hello from there"
 
 
-def test_making_a_configuration_leaves_the_roots_handlers_and_those_of_a_program() -> None:
-    root, theirs, own = logging.getLogger(), logging.getLogger("uvicorn"), logging.NullHandler()
-    theirs.addHandler(own)
+def test_making_a_configuration_leaves_the_roots_handlers_and_those_of_our_own_loggers() -> None:
+    root, ours, own = logging.getLogger(), logging.getLogger("bridgehead"), logging.NullHandler()
+    ours.addHandler(own)
     try:
         before = (root.level, root.handlers[:])
         Server(Config("main:app", log_level="debug"))
         assert (root.level, root.handlers[:]) == before
-        assert own in theirs.handlers
+        assert own in ours.handlers
     finally:
-        theirs.removeHandler(own)
+        ours.removeHandler(own)
+
+
+OF_UVICORNS = ("uvicorn", "uvicorn.error", "uvicorn.access")
+
+
+@pytest.mark.parametrize(
+    "names", [OF_UVICORNS, *((each,) for each in OF_UVICORNS), ("uvicorn", "uvicorn.access")]
+)
+def test_handlers_that_uvicorns_loggers_had_before_make_room_for_ours_as_in_uvicorn(
+    names: tuple[str, ...],
+) -> None:
+    own = logging.NullHandler()
+    loggers = [logging.getLogger(name) for name in OF_UVICORNS]
+    for each in loggers:
+        each.handlers, each.propagate = [], True
+        each.setLevel(logging.NOTSET)
+    try:
+        for name in names:
+            logging.getLogger(name).addHandler(own)
+        Config("main:app")
+        assert [[type(each) for each in logger.handlers] for logger in loggers] == [[StandIn], [], [StandIn]]
+        assert [logger.getEffectiveLevel() for logger in loggers] == [logging.INFO] * 3
+        assert [logger.propagate for logger in loggers] == [False, True, False]
+    finally:
+        for each in loggers:
+            each.removeHandler(own)
+
+
+def test_nothing_of_a_log_configuration_is_left_when_the_next_server_is_configured() -> None:
+    first = copy.deepcopy(bridgehead.config.LOGGING_CONFIG)
+    first["loggers"]["uvicorn.access"]["handlers"] = ["access", "default"]
+    Config("main:app", log_config=first)
+    Config("main:app", log_level="warning")
+    access = logging.getLogger("uvicorn.access")
+    assert [type(each) for each in access.handlers] == [StandIn]
+    assert access.level == logging.getLogger("uvicorn.error").level == logging.WARNING
 
 
 def test_workers_are_a_number_or_auto() -> None:
