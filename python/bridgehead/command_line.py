@@ -113,7 +113,7 @@ def _task(written: Mapping[str, object]) -> Task:
 
 class _Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
-        sys.stdout.write(_version_line() + "\n")
+        sys.stdout.write(version_line() + "\n")
         parser.exit()
 
 
@@ -132,7 +132,8 @@ def _parser() -> Parser:
     return parser
 
 
-def _version_line() -> str:
+def version_line() -> str:
+    """What `--version` says."""
     import platform
 
     python = f"{platform.python_implementation()} {platform.python_version()}"

@@ -23,7 +23,11 @@ from bridgehead.uvicorn_parameters import UVICORNS
 # What 205 projects of the package index import, each with its module.
 IMPORTED = {
     "": ["Config", "Server", "run", "main", "__version__"],
-    "main": ["main", "run", "Server", "Config", "STARTUP_FAILURE", "LOGGING_CONFIG", "LOG_LEVELS"],
+    "main": [
+        *("main", "run", "Server", "Config", "STARTUP_FAILURE", "LOGGING_CONFIG", "LOG_LEVELS", "LIFESPAN"),
+        *("logger", "ChangeReload", "Multiprocess", "ASGIApplication", "INTERFACES", "SSL_PROTOCOL_VERSION"),
+        *("HTTPProtocolType", "WSProtocolType", "LifespanType", "LoopFactoryType", "InterfaceType"),
+    ],
     "config": [
         *(
             "Config",
@@ -34,29 +38,49 @@ IMPORTED = {
             "INTERFACES",
             "logger",
         ),
+        *(
+            "create_ssl_context",
+            "is_dir",
+            "resolve_reload_patterns",
+            "ImportFromStringError",
+            "import_from_string",
+        ),
+        *("ASGIApplication", "ASGI2Middleware", "MessageLoggerMiddleware", "ProxyHeadersMiddleware"),
+        "WSGIMiddleware",
         *("HTTPProtocolType", "WSProtocolType", "LifespanType", "LoopSetupType", "InterfaceType"),
     ],
-    "server": ["Server", "ServerState", "HANDLED_SIGNALS", "logger"],
+    "server": ["Server", "ServerState", "HANDLED_SIGNALS", "logger", "asyncio_run"],
     "logging": ["DefaultFormatter", "AccessFormatter", "ColourizedFormatter", "TRACE_LOG_LEVEL"],
     "importer": ["import_from_string", "ImportFromStringError"],
-    "lifespan.on": ["LifespanOn"],
+    "lifespan.on": ["LifespanOn", "STATE_TRANSITION_ERROR", "LifespanReceiveMessage", "LifespanSendMessage"],
     "lifespan.off": ["LifespanOff"],
-    "supervisors": ["ChangeReload", "Multiprocess"],
+    "supervisors": ["BaseReload", "ChangeReload", "Multiprocess"],
     "supervisors.multiprocess": ["Multiprocess", "Process"],
     "supervisors.basereload": ["BaseReload"],
     "supervisors.statreload": ["StatReload"],
-    "supervisors.watchfilesreload": ["WatchFilesReload"],
+    "supervisors.watchfilesreload": ["FileFilter", "WatchFilesReload"],
+    "_subprocess": ["get_subprocess", "subprocess_started", "spawn", "SpawnProcess"],
     "middleware.proxy_headers": ["ProxyHeadersMiddleware"],
-    "middleware.wsgi": ["WSGIMiddleware"],
+    "middleware.wsgi": ["WSGIMiddleware", "WSGIResponder", "build_environ"],
     "middleware.asgi2": ["ASGI2Middleware"],
     "middleware.message_logger": ["MessageLoggerMiddleware"],
     "protocols.utils": ["ClientDisconnected", "get_client_addr", "get_path_with_query_string"],
     "protocols.http.auto": ["AutoHTTPProtocol"],
-    "protocols.http.h11_impl": ["H11Protocol"],
-    "protocols.http.httptools_impl": ["HttpToolsProtocol"],
+    "protocols.http.flow_control": ["FlowControl", "CLOSE_HEADER", "HIGH_WATER_LIMIT", "service_unavailable"],
+    "protocols.http.h11_impl": ["H11Protocol", "RequestResponseCycle", "STATUS_PHRASES", "FlowControl"],
+    "protocols.http.httptools_impl": ["HttpToolsProtocol", "RequestResponseCycle", "STATUS_LINE"],
+    "protocols.http.zttp_impl": ["ZttpProtocol", "RequestResponseCycle"],
     "protocols.websockets.auto": ["AutoWebSocketsProtocol"],
-    "_types": ["ASGIApplication", "ASGI3Application", "Scope", "HTTPScope"],
+    "_types": [
+        "ASGIApplication",
+        "ASGI2Protocol",
+        "ASGI3Application",
+        "Scope",
+        "HTTPScope",
+        "HTTPResponseDebugEvent",
+    ],
     "loops.auto": ["auto_loop_factory"],
+    "loops.zuvloop": ["zuvloop_loop_factory"],
 }
 
 
@@ -304,3 +328,75 @@ def test_an_object_is_found_by_its_words() -> None:
     for wrong in ("os", "nowhere_at_all:x", "os:nothing"):
         with pytest.raises(ImportFromStringError):
             import_from_string(wrong)
+
+
+def test_commands_with_uvicorns_options_have_its_choices() -> None:
+    click = pytest.importorskip("click")
+    testing = importlib.import_module("click.testing")
+    main = importlib.import_module(f"{shim.__name__}.main")
+    assert [*main.LEVEL_CHOICES.choices] == [*main.LOG_LEVELS]
+    assert [*main.LIFESPAN_CHOICES.choices] == ["auto", "on", "off"]
+    assert [*main.INTERFACE_CHOICES.choices] == ["auto", "asgi3", "asgi2", "wsgi"]
+    option = click.Option(["--version"], is_flag=True, callback=main.print_version, expose_value=False)
+    said = testing.CliRunner().invoke(click.Command("mine", params=[option]), ["--version"])
+    assert said.output.startswith("Running bridgehead ")
+
+
+def test_every_name_of_a_protocol_a_loop_or_a_lifespan_leads_to_one() -> None:
+    config, found = shim.config, shim.config.import_from_string
+    tables = (config.HTTP_PROTOCOLS, config.WS_PROTOCOLS, config.LIFESPAN, config.LOOP_FACTORIES)
+    named = [each for table in tables for each in table.values() if each is not None]
+    assert all(callable(found(each.replace("uvicorn", shim.__name__, 1))) for each in named)
+
+
+@pytest.mark.parametrize("module", ["h11_impl", "httptools_impl", "zttp_impl"])
+def test_a_cycle_of_uvicorns_protocols_is_refused_where_it_is_made(module: str) -> None:
+    cycle = importlib.import_module(f"{shim.__name__}.protocols.http.{module}").RequestResponseCycle
+    with pytest.raises(RuntimeError, match="spoken in Rust"):
+        cycle()
+
+
+def test_uvicorns_answer_to_who_is_one_too_many_is_an_application() -> None:
+    flow = importlib.import_module(f"{shim.__name__}.protocols.http.flow_control")
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    asyncio.run(flow.service_unavailable({}, None, send))
+    assert (sent[0]["status"], sent[1]["body"]) == (503, b"Service Unavailable")
+
+
+def test_a_scope_is_an_environment_of_wsgis() -> None:
+    wsgi = importlib.import_module(f"{shim.__name__}.middleware.wsgi")
+    scope = {
+        "method": "GET",
+        "root_path": "/api",
+        "path": "/api/items",
+        "query_string": b"a=1",
+        "http_version": "1.1",
+        "client": ("1.2.3.4", 5),
+        "headers": [(b"content-type", b"text/plain"), (b"x-a", b"1"), (b"x-a", b"2")],
+    }
+    environ = wsgi.build_environ(scope, {}, None)
+    assert (environ["SCRIPT_NAME"], environ["PATH_INFO"]) == ("/api", "/items")
+    assert (environ["CONTENT_TYPE"], environ["HTTP_X_A"]) == ("text/plain", "1,2")
+    assert (environ["REMOTE_ADDR"], environ["SERVER_NAME"]) == ("1.2.3.4", "localhost")
+    with pytest.raises(RuntimeError, match="use WSGIMiddleware"):
+        wsgi.WSGIResponder(app, None, scope)
+
+
+def test_patterns_and_folders_are_told_apart_as_uvicorn_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "outer" / "inner").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    resolve = shim.config.resolve_reload_patterns
+    patterns, folders = resolve(["*.html", "outer/inner"], ["outer"])
+    assert (sorted(patterns), folders) == (["*.html", "outer/inner"], [tmp_path / "outer"])
+    watch = importlib.import_module(f"{shim.__name__}.supervisors.watchfilesreload")
+    config = Config("main:app", reload=True, reload_includes=["*.html"], reload_excludes=["outer", "a*.py"])
+    wanted = watch.FileFilter(config)
+    assert [wanted(Path(each)) for each in ("b.py", "x.html", "abc.py", "outer/b.py", "b.txt")] == [
+        *(True, True, False, False, False)
+    ]

@@ -16,12 +16,13 @@ from socket import socket
 from bridgehead.compat.uvicorn.config import Config
 
 Target = Callable[..., None]
+spawn = multiprocessing.get_context("spawn")
 
 
 def get_subprocess(config: Config, target: Target, sockets: list[socket]) -> SpawnProcess:
     """The process, which has not begun."""
     given = {"config": config, "target": target, "sockets": sockets, "stdin": _stdin()}
-    return multiprocessing.get_context("spawn").Process(target=subprocess_started, kwargs=given)
+    return spawn.Process(target=subprocess_started, kwargs=given)
 
 
 def subprocess_started(config: Config, target: Target, sockets: list[socket], stdin: int | None) -> None:

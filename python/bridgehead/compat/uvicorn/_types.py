@@ -4,7 +4,8 @@ Invariant: they promise no more than that scopes and messages are mappings, and 
 """
 
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
-from typing import Any
+from types import TracebackType
+from typing import Any, Protocol
 
 Message = MutableMapping[str, Any]
 HTTPScope = MutableMapping[str, Any]
@@ -16,6 +17,10 @@ ASGIVersions = MutableMapping[str, Any]
 HTTPRequestEvent = MutableMapping[str, Any]
 HTTPResponseStartEvent = MutableMapping[str, Any]
 HTTPResponseBodyEvent = MutableMapping[str, Any]
+HTTPResponseDebugEvent = MutableMapping[str, Any]
+HTTPResponseEarlyHintEvent = MutableMapping[str, Any]
+HTTPResponseTrailersEvent = MutableMapping[str, Any]
+HTTPServerPushEvent = MutableMapping[str, Any]
 HTTPDisconnectEvent = MutableMapping[str, Any]
 WebSocketConnectEvent = MutableMapping[str, Any]
 WebSocketAcceptEvent = MutableMapping[str, Any]
@@ -38,8 +43,21 @@ Environ = MutableMapping[str, Any]
 
 ASGIReceiveCallable = Callable[[], Awaitable[Message]]
 ASGISendCallable = Callable[[Message], Awaitable[None]]
-ASGI2Application = Callable[[Message], Callable[[ASGIReceiveCallable, ASGISendCallable], Awaitable[None]]]
+
+
+class ASGI2Protocol(Protocol):
+    """What an application of ASGI 2 is: made from the scope, called with the rest."""
+
+    def __init__(self, scope: Message) -> None: ...
+
+    async def __call__(self, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        """Answers."""
+        ...
+
+
+ASGI2Application = type[ASGI2Protocol]
 ASGI3Application = Callable[[Message, ASGIReceiveCallable, ASGISendCallable], Awaitable[None]]
 ASGIApplication = ASGI2Application | ASGI3Application
+ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None]
 StartResponse = Callable[..., None]
 WSGIApp = Callable[[Message, StartResponse], Iterable[bytes]]

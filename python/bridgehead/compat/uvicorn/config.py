@@ -13,6 +13,20 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from bridgehead import forwarded, log, server_config
+from bridgehead.compat.uvicorn._types import ASGIApplication as ASGIApplication
+from bridgehead.compat.uvicorn.importer import ImportFromStringError as ImportFromStringError
+from bridgehead.compat.uvicorn.importer import import_from_string as import_from_string
+from bridgehead.compat.uvicorn.middleware.asgi2 import ASGI2Middleware as ASGI2Middleware
+from bridgehead.compat.uvicorn.middleware.message_logger import (
+    MessageLoggerMiddleware as MessageLoggerMiddleware,
+)
+from bridgehead.compat.uvicorn.middleware.proxy_headers import (
+    ProxyHeadersMiddleware as ProxyHeadersMiddleware,
+)
+from bridgehead.compat.uvicorn.middleware.wsgi import WSGIMiddleware as WSGIMiddleware
+from bridgehead.compat.uvicorn_functions import create_ssl_context as create_ssl_context
+from bridgehead.compat.uvicorn_functions import is_dir as is_dir
+from bridgehead.compat.uvicorn_functions import resolve_reload_patterns as resolve_reload_patterns
 from bridgehead.env_file import read_env_file
 from bridgehead.errors import EXIT_START_FAILED, StartError
 from bridgehead.formatters import TRACE as TRACE_LOG_LEVEL
@@ -40,6 +54,7 @@ HTTP_PROTOCOLS: dict[str, str] = {
     "auto": "uvicorn.protocols.http.auto:AutoHTTPProtocol",
     "h11": "uvicorn.protocols.http.h11_impl:H11Protocol",
     "httptools": "uvicorn.protocols.http.httptools_impl:HttpToolsProtocol",
+    "zttp": "uvicorn.protocols.http.zttp_impl:ZttpProtocol",
 }
 WS_PROTOCOLS: dict[str, str | None] = {
     "auto": "uvicorn.protocols.websockets.auto:AutoWebSocketsProtocol",
@@ -58,6 +73,7 @@ LOOP_FACTORIES: dict[str, str | None] = {
     "auto": "uvicorn.loops.auto:auto_loop_factory",
     "asyncio": "uvicorn.loops.asyncio:asyncio_loop_factory",
     "uvloop": "uvicorn.loops.uvloop:uvloop_loop_factory",
+    "zuvloop": "uvicorn.loops.zuvloop:zuvloop_loop_factory",
 }
 INTERFACES: list[InterfaceType] = ["auto", "asgi3", "asgi2", "wsgi"]
 SSL_PROTOCOL_VERSION: int = ssl.PROTOCOL_TLS_SERVER

@@ -6,6 +6,7 @@ Invariant: however it is started, the server is the `Server` of this package, so
 on that class holds.
 """
 
+import importlib.util
 import os
 import sys
 from collections.abc import Sequence
@@ -14,17 +15,35 @@ from pathlib import Path
 from typing import Any
 
 from bridgehead.command_line import read_command_line
+from bridgehead.compat.uvicorn._types import ASGIApplication as ASGIApplication
 from bridgehead.compat.uvicorn.config import INTERFACES as INTERFACES
+from bridgehead.compat.uvicorn.config import LIFESPAN as LIFESPAN
 from bridgehead.compat.uvicorn.config import LOG_LEVELS as LOG_LEVELS
 from bridgehead.compat.uvicorn.config import LOGGING_CONFIG as LOGGING_CONFIG
 from bridgehead.compat.uvicorn.config import SSL_PROTOCOL_VERSION as SSL_PROTOCOL_VERSION
 from bridgehead.compat.uvicorn.config import STARTUP_FAILURE as STARTUP_FAILURE
 from bridgehead.compat.uvicorn.config import Config
+from bridgehead.compat.uvicorn.config import HTTPProtocolType as HTTPProtocolType
+from bridgehead.compat.uvicorn.config import InterfaceType as InterfaceType
+from bridgehead.compat.uvicorn.config import LifespanType as LifespanType
+from bridgehead.compat.uvicorn.config import LoopFactoryType as LoopFactoryType
+from bridgehead.compat.uvicorn.config import WSProtocolType as WSProtocolType
+from bridgehead.compat.uvicorn.config import logger as logger
 from bridgehead.compat.uvicorn.server import Server
+from bridgehead.compat.uvicorn.supervisors import ChangeReload as ChangeReload
+from bridgehead.compat.uvicorn.supervisors import Multiprocess as Multiprocess
 from bridgehead.errors import EXIT_START_FAILED, StartError
 from bridgehead.settings import read_settings
 from bridgehead.uvicorn_arguments import of_run
 from bridgehead.uvicorn_parameters import OF_RUN
+
+if importlib.util.find_spec("click") is not None:  # uvicorn's own names, for commands with its options
+    import click as click
+
+    from bridgehead.compat.click_choices import INTERFACE_CHOICES as INTERFACE_CHOICES
+    from bridgehead.compat.click_choices import LEVEL_CHOICES as LEVEL_CHOICES
+    from bridgehead.compat.click_choices import LIFESPAN_CHOICES as LIFESPAN_CHOICES
+    from bridgehead.compat.click_choices import print_version as print_version
 
 
 def run(*app: Any, **options: Any) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from bridgehead import server
+from bridgehead.compat.uvicorn._compat import asyncio_run as asyncio_run
 from bridgehead.compat.uvicorn.config import STARTUP_FAILURE, Config
 from bridgehead.compat.uvicorn.config import logger as logger
 from bridgehead.server_state import ServerState as ServerState

@@ -8,9 +8,14 @@ Invariant: after a failed startup `should_exit` is true, and the reason has been
 from typing import Any
 
 from bridgehead import log
+from bridgehead.compat.uvicorn._types import Message
 from bridgehead.compat.uvicorn.config import Config
 from bridgehead.errors import StartError
 from bridgehead.server_config import ServerLifespan
+
+LifespanReceiveMessage = Message
+LifespanSendMessage = Message
+STATE_TRANSITION_ERROR = "Got invalid state transition on lifespan protocol."
 
 
 class LifespanOn(ServerLifespan):

@@ -15,3 +15,13 @@ class Foreign(asyncio.Protocol):
             f"{type(self).__name__} is a protocol of uvicorn's; under Bridgehead HTTP and WebSockets are "
             "spoken in Rust. What it did belongs into a middleware"
         )
+
+
+class ForeignCycle:
+    """One request of such a protocol's, which is never made."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        raise RuntimeError(
+            "RequestResponseCycle is of uvicorn's protocols; under Bridgehead HTTP is spoken in Rust. "
+            "What it did belongs into a middleware"
+        )

@@ -6,6 +6,7 @@ these run whatever function they are given, with sockets that all processes shar
 Invariant: each child runs the target that it was given, and is gone when its supervisor is.
 """
 
+from bridgehead.compat.uvicorn.supervisors.basereload import BaseReload as BaseReload
 from bridgehead.compat.uvicorn.supervisors.basereload import WatchedReload as ChangeReload
 from bridgehead.compat.uvicorn.supervisors.multiprocess import Multiprocess
 

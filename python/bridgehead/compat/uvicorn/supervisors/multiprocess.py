@@ -15,6 +15,7 @@ from socket import socket
 from bridgehead import log
 from bridgehead.compat.uvicorn._subprocess import get_subprocess
 from bridgehead.compat.uvicorn.config import STARTUP_FAILURE, Config
+from bridgehead.compat.uvicorn.config import logger as logger
 from bridgehead.compat.uvicorn.server import Server
 
 SIGNALS = {

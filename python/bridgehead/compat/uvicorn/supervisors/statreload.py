@@ -8,6 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from bridgehead.compat.uvicorn.config import logger as logger
 from bridgehead.compat.uvicorn.supervisors.basereload import BaseReload
 
 

@@ -4,6 +4,9 @@ Invariant: it is refused where it is put to work.
 """
 
 from bridgehead.compat.uvicorn.protocols.foreign import Foreign
+from bridgehead.compat.uvicorn.protocols.phrases import PHRASES as STATUS_PHRASES
+
+__all__ = ["STATUS_PHRASES", "WebSocketsSansIOProtocol"]
 
 
 class WebSocketsSansIOProtocol(Foreign):
