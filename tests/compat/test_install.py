@@ -439,3 +439,22 @@ def test_a_command_that_is_not_there_is_told(words: list[str], sentence: str) ->
 def test_an_argument_that_nobody_knows_is_named_with_who_does_not(run: Run, call: str) -> None:
     done = run(f"import uvicorn\nuvicorn.{call}('main:app', nosuch=1)\n")
     assert f"TypeError: {call}(): got an unexpected keyword argument 'nosuch'" in done.stderr
+
+
+def test_what_import_uvicorn_brings_is_there_by_its_attributes(run: Run) -> None:
+    done = run("""
+import uvicorn
+
+for module in (
+    uvicorn.config, uvicorn.server, uvicorn.importer, uvicorn.logging, uvicorn.middleware.proxy_headers,
+    uvicorn.middleware.wsgi, uvicorn.supervisors.basereload, uvicorn.supervisors.statreload,
+    uvicorn.lifespan.on, uvicorn.loops.auto, uvicorn.protocols.utils, uvicorn.protocols.http.h11_impl,
+    uvicorn.protocols.websockets.auto, uvicorn._types, uvicorn._compat, uvicorn._subprocess,
+):
+    assert module.__name__.startswith("bridgehead.compat.uvicorn."), module
+import uvicorn.logging as named
+from uvicorn import logging
+assert named is logging is uvicorn.logging
+assert not hasattr(uvicorn, "nothing") and not hasattr(uvicorn.loops, "nothing")
+""")
+    assert (done.returncode, done.stderr) == (0, "")
