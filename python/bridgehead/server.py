@@ -138,7 +138,7 @@ class Server(Stateful):
 
     def _load(self) -> None:
         with self._refusing():
-            self.config.load()
+            self.config.be_loaded()
 
     async def _serve(self, sockets: list[socket.socket] | None = None) -> None:
         loop = asyncio.get_running_loop()

@@ -74,6 +74,11 @@ class Config(options.Config):
         """Set up the server's own loggers; done when the configuration is made."""
         log.configure(self)
 
+    def be_loaded(self) -> None:
+        """Call `load`, unless that has been done: what a subclass adds to it is to happen once."""
+        if not self.loaded:
+            self.load()
+
     def load(self) -> None:
         """Find the application, unless that has been done. `StartError` says why it cannot be found."""
         if self.loaded:
@@ -202,7 +207,7 @@ class Config(options.Config):
 
     def load_app(self) -> Application:
         """Find the application; uvicorn's `load` in two steps."""
-        self.load()
+        self.be_loaded()
         return self.loaded_app
 
     def setup_event_loop(self) -> None:
@@ -233,7 +238,7 @@ class ServerLifespan(Lifespan):
     """The lifespan of a configuration's application."""
 
     def __init__(self, config: Config) -> None:
-        config.load()
+        config.be_loaded()
         deadlines = Deadlines(
             startup=config.timeout_lifespan_startup, shutdown=config.timeout_lifespan_shutdown
         )

@@ -353,3 +353,24 @@ def test_importing_bridgehead_loads_none_of_it() -> None:
     program = "import sys, bridgehead; print([n for n in sys.modules if n.startswith('bridgehead.')])"
     shown = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"
+
+
+def test_load_of_a_subclass_is_called_once_for_a_server() -> None:
+    called: list[str] = []
+
+    class Mine(Config):
+        def load(self) -> None:
+            super().load()
+            called.append("load")
+            inside = self.loaded_app
+
+            async def around(scope: Any, receive: Any, send: Any) -> None:
+                called.append(scope["type"])
+                await inside(scope, receive, send)
+
+            self.loaded_app = around
+
+    with InThread(Server(Mine(App(), port=0, lifespan="off", log_level="error"))) as running:
+        assert running.ask("/").status == 200
+        assert running.ask("/").status == 200
+    assert called == ["load", "http", "http"]
