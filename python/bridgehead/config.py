@@ -20,6 +20,7 @@ from bridgehead.compress_options import CompressOptions
 from bridgehead.errors import StartError
 from bridgehead.log_config import read as read_log_config
 from bridgehead.logging_config import LOGGING_CONFIG as LOGGING_CONFIG
+from bridgehead.loop_name import Factory as LoopFactory
 from bridgehead.loop_name import read as loop_name
 from bridgehead.options import (
     Option,
@@ -119,7 +120,7 @@ class Config(CompressOptions):
         group="Application",
         help="auto: used if the application has it; on: no start without it; off: not asked for",
     )
-    loop: str = option(
+    loop: str | LoopFactory = option(
         "auto",
         read=loop_name,
         metavar="NAME",

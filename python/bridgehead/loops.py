@@ -34,7 +34,7 @@ class OwnLoop:
         self.fused = _CAN_FUSE and config.runtime != "threaded"
         self.selector: FusedSelector | None = None
         # A loop of somebody else's kind is not known to turn a network.
-        self.fused = self.fused and config.loop in loop_name.OURS
+        self.fused = self.fused and isinstance(config.loop, str) and config.loop in loop_name.OURS
         loop = _named(config.loop, config.app_dir)
         if loop is None and self.fused:
             self.selector = _new_selector()
@@ -126,16 +126,18 @@ def _new_selector() -> "FusedSelector":
     return FusedSelector()
 
 
-def plain_loop(wanted: str, app_dir: str = "") -> asyncio.AbstractEventLoop:
+def plain_loop(wanted: str | loop_name.Factory, app_dir: str = "") -> asyncio.AbstractEventLoop:
     """A loop for somebody else's use, by its name."""
     return _named(wanted, app_dir) or asyncio.new_event_loop()
 
 
-def _named(wanted: str, app_dir: str) -> asyncio.AbstractEventLoop | None:
+def _named(wanted: str | loop_name.Factory, app_dir: str) -> asyncio.AbstractEventLoop | None:
     """The loop of this name, unless asyncio's own is meant."""
-    if wanted in loop_name.OF_THE_POLICY:
+    if isinstance(wanted, str) and wanted in loop_name.OF_THE_POLICY:
         return None
-    return _uvloop(wanted) if wanted in loop_name.OURS else loop_name.made_by(wanted, app_dir)
+    if isinstance(wanted, str) and wanted in loop_name.OURS:
+        return _uvloop(wanted)
+    return loop_name.made_by(wanted, app_dir)
 
 
 def _uvloop(wanted: str) -> asyncio.AbstractEventLoop | None:

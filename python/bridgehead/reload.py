@@ -26,6 +26,7 @@ from bridgehead.errors import StartError
 from bridgehead.generation import Generation, Staff
 from bridgehead.home import Home
 from bridgehead.identity import identity, set_umask
+from bridgehead.loop_name import in_words
 from bridgehead.offspring import Offspring, for_a_child, lent
 from bridgehead.reopening import reopen
 from bridgehead.rights_trial import insist
@@ -51,6 +52,7 @@ def run(config: Config, environ: Mapping[str, str]) -> signal.Signals:
         raise StartError(message, 'give them instead of the object: "module:app"')
     if threading.current_thread() is not threading.main_thread():
         raise StartError("reload needs the main thread, the only one that signals come to", "call it there")
+    config.loop = in_words(config.loop)
     set_umask(config)
     home = Home(environ=environ, identity=identity(config))
     insist(config, home)

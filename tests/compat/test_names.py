@@ -400,3 +400,9 @@ def test_patterns_and_folders_are_told_apart_as_uvicorn_does(
     assert [wanted(Path(each)) for each in ("b.py", "x.html", "abc.py", "outer/b.py", "b.txt")] == [
         *(True, True, False, False, False)
     ]
+
+
+def test_a_factory_of_loops_that_was_given_is_given_back() -> None:
+    assert (
+        Config(app, log_config=None, loop=asyncio.new_event_loop).get_loop_factory() is asyncio.new_event_loop
+    )

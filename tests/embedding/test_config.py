@@ -23,6 +23,7 @@ import bridgehead
 from bridgehead import Config, Server, StartError
 from bridgehead.config import OPTIONS
 from bridgehead.loggers import StandIn
+from bridgehead.loop_name import in_words
 from bridgehead.server_config import ServerLifespan
 from bridgehead.uvicorn_parameters import UVICORNS
 
@@ -374,3 +375,31 @@ def test_load_of_a_subclass_is_called_once_for_a_server() -> None:
         assert running.ask("/").status == 200
         assert running.ask("/").status == 200
     assert called == ["load", "http", "http"]
+
+
+made: list[asyncio.AbstractEventLoop] = []
+
+
+def make_loop() -> asyncio.AbstractEventLoop:
+    made.append(asyncio.new_event_loop())
+    return made[-1]
+
+
+def test_a_function_that_makes_a_loop_is_taken_for_the_loop() -> None:
+    made.clear()
+    config = Config(App(), port=0, loop=make_loop, lifespan="off", log_level="error")
+    with InThread(Server(config)) as running:
+        assert running.ask("/").status == 200
+    assert len(made) == 1
+    config.get_loop_factory()().close()
+    assert len(made) == 2
+    with pytest.raises(SystemExit):
+        Server(Config(App(), port=0, loop=dict)).run()
+
+
+def test_a_loops_function_goes_to_other_processes_by_its_name_or_not_at_all() -> None:
+    assert in_words("auto") == "auto"
+    assert in_words(asyncio.new_event_loop) == "asyncio.events:new_event_loop"
+    assert in_words(make_loop) == f"{__name__}:make_loop"
+    with pytest.raises(StartError, match="other processes cannot import it"):
+        in_words(lambda: None)

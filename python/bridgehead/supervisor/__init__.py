@@ -20,6 +20,7 @@ from bridgehead.cores import workers
 from bridgehead.errors import StartError
 from bridgehead.home import Home
 from bridgehead.identity import identity, set_umask
+from bridgehead.loop_name import in_words
 from bridgehead.rights_trial import insist
 from bridgehead.supervisor import anew
 from bridgehead.supervisor.crew import SIGNALS, Crew
@@ -35,6 +36,7 @@ def run(config: Config, environ: Mapping[str, str]) -> signal.Signals:
     if threading.current_thread() is not threading.main_thread():
         message = "several workers need the main thread, the only one that signals come to"
         raise StartError(message, "call it there")
+    config.loop = in_words(config.loop)
     set_umask(config)
     home = Home(environ=environ, identity=identity(config))
     insist(config, home)

@@ -181,7 +181,9 @@ class Config(server_config.Config):
         return served.app if type(served) is DoneBefore else served
 
     def get_loop_factory(self) -> Any:
-        """None for `loop="none"`: the caller's own way of making loops."""
+        """None for `loop="none"`: the caller's own way of making loops. A factory that was given: itself."""
+        if callable(self.loop):
+            return self.loop
         return None if self.loop == "none" else super().get_loop_factory()
 
 
