@@ -458,3 +458,27 @@ assert named is logging is uvicorn.logging
 assert not hasattr(uvicorn, "nothing") and not hasattr(uvicorn.loops, "nothing")
 """)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_program_sees_of_itself_what_it_sees_under_python(tmp_path: Path) -> None:
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "inside" / "program.py").write_text("""
+import multiprocessing, sys
+
+def child():
+    print("child", __file__)
+
+if __name__ == "__main__":
+    print(sys.argv, __file__, sys.path[0], __spec__, __package__, __builtins__.__name__)
+    print(sys.modules["__main__"].__file__, sys._getframe().f_code.co_filename, flush=True)
+    process = multiprocessing.get_context("spawn").Process(target=child)
+    process.start()
+    process.join()
+""")
+    program = ["inside/program.py", "--word"]
+    plain, ours = (
+        subprocess.run([sys.executable, *words, *program], cwd=tmp_path, capture_output=True, text=True)
+        for words in ([], ["-m", "bridgehead.compat"])
+    )
+    assert (ours.stdout, ours.stderr, ours.returncode) == (plain.stdout, "", 0)
+    assert plain.stdout.startswith("['inside/program.py', '--word'] /")

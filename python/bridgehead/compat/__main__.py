@@ -5,12 +5,16 @@ Not a server: it is the command that starts one.
 Invariant: the command sees its own words, and ends as it would by itself.
 """
 
+import builtins
 import importlib.util
+import os
 import runpy
 import shutil
 import sys
 import zipfile
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import ModuleType
 
 from bridgehead import compat
 
@@ -48,7 +52,21 @@ def main(words: list[str]) -> None:
         # As Python has it for a script. By `-m` it is the folder we were called from.
         sys.path[0] = str(Path(script).resolve().parent)
     _refuse_foreign(script)
-    runpy.run_path(script, run_name="__main__")
+    _run(script)
+
+
+def _run(script: str) -> None:
+    """As `python script` does: known by its whole path, in a module that is `__main__` to the end."""
+    path = os.path.abspath(script)
+    if zipfile.is_zipfile(path):
+        runpy.run_path(script, run_name="__main__")
+        return
+    loader = SourceFileLoader("__main__", path)
+    code = loader.source_to_code(Path(path).read_bytes(), path)
+    module = ModuleType("__main__")
+    vars(module).update(__file__=path, __cached__=None, __loader__=loader, __builtins__=builtins)
+    sys.modules["__main__"] = module
+    exec(code, vars(module))
 
 
 def _refuse_foreign(script: str) -> None:
