@@ -406,3 +406,10 @@ def test_a_factory_of_loops_that_was_given_is_given_back() -> None:
     assert (
         Config(app, log_config=None, loop=asyncio.new_event_loop).get_loop_factory() is asyncio.new_event_loop
     )
+
+
+def test_a_file_of_variables_that_is_not_there_stops_nobody(capsys: pytest.CaptureFixture[str]) -> None:
+    config = Config(app, env_file="nowhere.env")
+    config.load()
+    assert config.loaded
+    assert "there is no file nowhere.env" in capsys.readouterr().err

@@ -112,6 +112,9 @@ class Config(server_config.Config):
 
     def _heed_environment(self, given: Mapping[str, Any]) -> None:
         """As uvicorn does when it is made: the file first, which may say what follows."""
+        if self.env_file is not None and not os.path.exists(self.env_file):
+            log.logger().warning("No variables are set: there is no file %s", self.env_file)
+            self.env_file = None
         if self.env_file is not None:
             variables = read_env_file(self.env_file, os.environ)
             os.environ.update({name: each.value for name, each in variables.items()})
