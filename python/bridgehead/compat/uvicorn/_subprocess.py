@@ -21,14 +21,16 @@ spawn = multiprocessing.get_context("spawn")
 
 def get_subprocess(config: Config, target: Target, sockets: list[socket]) -> SpawnProcess:
     """The process, which has not begun."""
-    given = {"config": config, "target": target, "sockets": sockets, "stdin": _stdin()}
+    given = {"config": config, "target": target, "sockets": sockets, "stdin_fileno": _stdin()}
     return spawn.Process(target=subprocess_started, kwargs=given)
 
 
-def subprocess_started(config: Config, target: Target, sockets: list[socket], stdin: int | None) -> None:
+def subprocess_started(
+    config: Config, target: Target, sockets: list[socket], stdin_fileno: int | None
+) -> None:
     """What the child runs."""
-    if stdin is not None:
-        sys.stdin = os.fdopen(stdin)
+    if stdin_fileno is not None:
+        sys.stdin = os.fdopen(stdin_fileno)
     config.configure_logging()
     with suppress(KeyboardInterrupt):  # the parent has it too, and waits
         target(sockets=sockets)

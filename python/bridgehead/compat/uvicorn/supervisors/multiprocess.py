@@ -26,22 +26,28 @@ _LOOK = 0.5  # seconds between two looks at signals and processes, as in uvicorn
 _START_LOOK = 0.1
 
 Run = Callable[[list[socket]], None]
+# Until 0.50 the target came before the sockets; since then there is none.
+Sockets = list[socket] | Run | None
+
+
+def _parted(sockets: Sockets, target: Run | list[socket] | None) -> tuple[list[socket], Run | None]:
+    """Which is which, in the order of either."""
+    if callable(sockets) or isinstance(target, list):
+        sockets, target = target, sockets
+    return sockets or [], target  # type: ignore[return-value]
 
 
 class Process:
     """One process. It says that it lives when it is asked."""
 
     def __init__(
-        self, config: Config, target: Run | list[socket] | None = None, sockets: list[socket] | None = None
+        self, config: Config, sockets: Sockets = None, target: Run | list[socket] | None = None
     ) -> None:
-        # Until 0.50 the target came before the sockets; since then there is none.
-        if isinstance(target, list):
-            target, sockets = None, target
+        shared, self.real_target = _parted(sockets, target)
         self.config = config
-        self.real_target = target
         self._server: Server | None = None
         self.parent_conn, self.child_conn = Pipe()
-        self.process = get_subprocess(config, self.target, sockets or [])
+        self.process = get_subprocess(config, self.target, shared)
 
     @property
     def server(self) -> Server:
@@ -139,13 +145,10 @@ class Multiprocess:
     """Holds the processes. Programs override its steps."""
 
     def __init__(
-        self, config: Config, target: Run | list[socket] | None = None, sockets: list[socket] | None = None
+        self, config: Config, sockets: Sockets = None, target: Run | list[socket] | None = None
     ) -> None:
-        if isinstance(target, list):
-            target, sockets = None, target
+        self.sockets, self.target = _parted(sockets, target)
         self.config = config
-        self.target = target
-        self.sockets = sockets or []
         self.processes_num = int(config.workers or 1)
         self.processes: list[Process] = []
         self.should_exit = threading.Event()
@@ -246,6 +249,6 @@ class Multiprocess:
             process.join()
 
     def _started(self) -> Process:
-        process = Process(self.config, self.target, self.sockets)
+        process = Process(self.config, self.sockets, self.target)
         process.start()
         return process

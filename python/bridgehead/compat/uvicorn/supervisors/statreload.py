@@ -3,11 +3,12 @@
 Invariant: the files looked at are those of `iter_py_files`, which may be replaced.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from socket import socket
 
+from bridgehead.compat.uvicorn.config import Config
 from bridgehead.compat.uvicorn.config import logger as logger
 from bridgehead.compat.uvicorn.supervisors.basereload import BaseReload
 
@@ -15,8 +16,13 @@ from bridgehead.compat.uvicorn.supervisors.basereload import BaseReload
 class StatReload(BaseReload):
     """Looks at every file between two pauses."""
 
-    def __init__(self, *positional: Any, **named: Any) -> None:
-        super().__init__(*positional, **named)
+    def __init__(
+        self,
+        config: Config,
+        target: Callable[..., None] | list[socket] | None = None,
+        sockets: list[socket] | None = None,
+    ) -> None:
+        super().__init__(config, target, sockets)
         self.reloader_name = "StatReload"
         self.mtimes: dict[Path, float] = {}
 
