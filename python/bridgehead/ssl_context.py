@@ -49,6 +49,8 @@ _INSTEAD = {
     "wrap_bio": "connections are made by the server",
     "wrap_socket": "connections are made by the server",
 }
+# What these are, and stay.
+_AS_IT_IS = {"check_hostname": False, "keylog_filename": None, "sni_callback": None}
 _SENTENCE = "TLS is spoken by rustls here, and not by a context of Python's"
 
 
@@ -169,6 +171,8 @@ class Context:
 
     def __getattr__(self, name: str) -> Any:
         # Only what is not above comes here.
+        if name in _AS_IT_IS:
+            return _AS_IT_IS[name]
         if name.startswith("__") or not hasattr(ssl.SSLContext, name):
             raise AttributeError(f"config.ssl has no {name!r}", name=name, obj=self)
         raise AttributeError(str(_not_here(name)), name=name, obj=self)
@@ -177,7 +181,7 @@ class Context:
         if isinstance(getattr(type(self), name, None), property):
             object.__setattr__(self, name, value)
             return
-        if value is (False if name == "check_hostname" else None):  # as it is
+        if name in _AS_IT_IS and value == _AS_IT_IS[name]:
             return
         raise _not_here(f"{name} = {value!r}", name)
 

@@ -100,7 +100,7 @@ OTHERWISE = {
     ],
     "it replaces what uvicorn calls inside, or looks at that": [
         *("test_log_config_json", "test_log_config_yaml", "test_log_config_yaml_missing_pyyaml"),
-        *("test_log_config_pathlike", "test_log_config_file", "test_build_environ_encoding"),
+        *("test_log_config_pathlike", "test_log_config_file"),
         *("test_run_fails_fast_in_parent_on_bad_app_path", "test_run_skips_eager_app_import_with_workers"),
         *("test_run_imports_app_before_starting_event_loop", "test_deprecated_server_state_from_main"),
     ],

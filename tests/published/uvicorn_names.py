@@ -7,8 +7,6 @@ Invariant: a test that is asked for with each of uvicorn's protocols runs once, 
 from __future__ import annotations
 
 import importlib
-import sys
-from types import ModuleType
 
 import pytest
 
@@ -21,9 +19,6 @@ from uvicorn.supervisors import basereload  # noqa: E402
 
 wsgi._WSGIMiddleware = wsgi.WSGIMiddleware
 basereload._display_path = str
-flow_control = ModuleType("uvicorn.protocols.http.flow_control")
-flow_control.HIGH_WATER_LIMIT = 65_536  # type: ignore[attr-defined]
-sys.modules[flow_control.__name__] = flow_control
 
 # A configuration is given one of these; `auto` is how it would choose by itself.
 PROTOCOLS = {

@@ -106,6 +106,7 @@ def test_what_cannot_hold_is_refused_with_what_to_set_instead(tell: Callable[[An
 def test_what_it_does_not_have_is_said_by_name() -> None:
     context: Any = configured().ssl
     assert not hasattr(context, "wrap_socket")
+    assert (context.check_hostname, context.sni_callback) == (False, None)
     with pytest.raises(AttributeError, match="ssl_ca_certs"):
         context.load_default_certs()
     with pytest.raises(FileNotFoundError):
