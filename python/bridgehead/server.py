@@ -22,9 +22,10 @@ from bridgehead.identity import set_umask
 from bridgehead.lifespan import Lifespan
 from bridgehead.listening import Listening
 from bridgehead.loops import OwnLoop, a_loop_runs, afterwards
-from bridgehead.patience import Patience, for_left_tasks
+from bridgehead.patience import for_left_tasks
 from bridgehead.server_config import Config
 from bridgehead.server_state import Stateful
+from bridgehead.shared_end import SharedEnd
 from bridgehead.sockets import Bound, adopt, bind
 from bridgehead.station import Station
 from bridgehead.taken_signals import Taken, raise_afterwards
@@ -68,6 +69,7 @@ class Server(Stateful):
         self._books: Books | None = None
         self._pidfile: pidfile.Pidfile | None = None
         self._captured_signals: list[int] = []
+        self._end = SharedEnd()
         self.should_exit = self.force_exit = False
 
     @property
@@ -238,7 +240,10 @@ class Server(Stateful):
         return self.should_exit
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Let requests finish, and end the application."""
+        """Let requests finish, and end the application. Who asks for it meanwhile waits for the same end."""
+        await self._end.reach(lambda: self._shut_down(sockets))
+
+    async def _shut_down(self, sockets: list[socket.socket] | None) -> None:
         self._begin()
         log.stopping()
         patience = self._patience()
@@ -267,10 +272,6 @@ class Server(Stateful):
         self.lifespan.ends_by(end - kept)
         with nullcontext() if self._books is None else self._books.vigil("shutdown"):
             await self.lifespan.shutdown()
-
-    def _patience(self) -> Patience:
-        """How long the end may take."""
-        return Patience.of(self.config, os.environ)
 
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:

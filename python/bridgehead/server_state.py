@@ -6,12 +6,14 @@ Invariant: what is there to do has begun and not returned; nothing of it can be 
 """
 
 import asyncio
+import os
 import time
 from collections.abc import Iterator, Set
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from bridgehead.lifetime import Lifetime
+from bridgehead.patience import Patience
 from bridgehead.server_config import Config
 
 if TYPE_CHECKING:
@@ -105,6 +107,10 @@ class Stateful:
         """Its worker is over; what it has counted stays."""
         self._counts, self._begun = worker.counts(), self.begun
         self._worker = None
+
+    def _patience(self) -> Patience:
+        """How long the end may take."""
+        return Patience.of(self.config, os.environ)
 
     @cached_property
     def _lifetime(self) -> Lifetime:

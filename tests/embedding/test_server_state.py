@@ -66,6 +66,29 @@ def test_what_only_tells_cannot_be_set() -> None:
             setattr(owner, name, 1)
 
 
+def test_a_program_may_end_a_server_that_ends_already() -> None:
+    """As uvicorn's own tests have it: told by a signal, and asked beside that."""
+    app, ended = App("app"), list[str]()
+
+    async def end(server: Server, name: str) -> None:
+        await server.shutdown()
+        ended.append(f"{name} {app.events.count('shutdown')}")
+
+    async def main() -> None:
+        server = server_of(app)
+        serving = asyncio.create_task(server.serve())
+        await until_started(server, serving)
+        assert await asked(port_of(server)) == b"hello from app"
+        server.should_exit = True
+        await asyncio.sleep(0)
+        await asyncio.gather(end(server, "one"), end(server, "another"))
+        await serving
+        await end(server, "late")
+
+    asyncio.run(main())
+    assert sorted(ended) == ["another 1", "late 1", "one 1"]
+
+
 def test_a_shutdown_of_a_subclass_waits_for_what_runs_as_under_uvicorn() -> None:
     """As inspect-ai has it: uvicorn's own steps, one by one."""
 
