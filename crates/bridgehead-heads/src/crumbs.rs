@@ -10,26 +10,28 @@ use memchr::memchr;
 /// A chunk of no more than this is a crumb.
 const CRUMB: usize = 256;
 
-/// So many sizes in what came together make it worth a look.
+/// So many of them in what came together make it worth a look.
 const MANY: usize = 16;
 
 /// Bytes of one chunk that is made of crumbs.
 const LOAF: usize = 4096;
 
-/// The sizes of chunks in what came last.
+/// The crumbs in what came last.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sizes {
+pub(crate) struct Crumbs {
     first: usize,
     count: usize,
 }
 
-impl Sizes {
-    /// One begins there, and is whole.
-    pub(crate) fn add(&mut self, at: usize) {
-        if self.count == 0 {
-            self.first = at;
+impl Crumbs {
+    /// A chunk of this size begins there, and its first line is whole.
+    pub(crate) fn see(&mut self, at: usize, size: u64) {
+        if size <= CRUMB as u64 {
+            if self.count == 0 {
+                self.first = at;
+            }
+            self.count += 1;
         }
-        self.count += 1;
     }
 
     /// Where the first of them begins, if there are many.
@@ -156,6 +158,19 @@ mod tests {
             bytes = &bytes[whole..];
         }
         (body, bytes)
+    }
+
+    #[test]
+    fn many_small_chunks_are_worth_a_look_and_large_ones_are_not() {
+        for (size, due) in [(CRUMB as u64, Some(7)), (CRUMB as u64 + 1, None)] {
+            let mut crumbs = Crumbs::default();
+            crumbs.see(0, 4096);
+            for at in 0..MANY {
+                assert_eq!(crumbs.first_of_many(), None);
+                crumbs.see(7 + at, size);
+            }
+            assert_eq!(crumbs.first_of_many(), due);
+        }
     }
 
     proptest! {

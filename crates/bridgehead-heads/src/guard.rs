@@ -19,7 +19,7 @@
 use memchr::memchr;
 
 use crate::chunks::{self, Chunks, Trailers};
-use crate::crumbs::Sizes;
+use crate::crumbs::Crumbs;
 use crate::fault::Fault;
 use crate::letters::{self, decimal, is_folded, trimmed};
 use crate::limits::HeadLimits;
@@ -52,8 +52,8 @@ pub struct Guard {
     line: usize,
     /// A head that came in parts and is whole, until it is taken.
     whole: Vec<u8>,
-    /// Of chunks that have come with the last bytes.
-    sizes: Sizes,
+    /// That have come with the last bytes.
+    crumbs: Crumbs,
 }
 
 #[derive(Debug)]
@@ -118,10 +118,10 @@ impl Guard {
         std::mem::take(&mut self.whole)
     }
 
-    /// Where in what came last the first chunk begins, if there are many in it: see [`crate::join_crumbs`].
+    /// Where in what came last the first small chunk begins, if there are many in it: see [`crate::join_crumbs`].
     #[must_use]
     pub fn crumbs(&self) -> Option<usize> {
-        self.sizes.first_of_many()
+        self.crumbs.first_of_many()
     }
 
     /// Whether a body has not come to its end.
@@ -137,7 +137,7 @@ impl Guard {
     ///
     /// When something in it is not let through.
     pub fn admit(&mut self, bytes: &[u8], limits: &HeadLimits) -> Result<(), Breach> {
-        self.sizes = Sizes::default();
+        self.crumbs = Crumbs::default();
         let mut at = 0;
         // Where the head begins that is not whole, if that is here.
         let mut request = 0;
@@ -146,8 +146,8 @@ impl Guard {
             let at_size = matches!(self.place, Place::Size(_)) && self.kept.is_empty();
             match self.step(&bytes[request..], at - request, limits) {
                 Ok(taken) => {
-                    if at_size && !matches!(self.place, Place::Size(_)) {
-                        self.sizes.add(at);
+                    if let (true, Place::Data(size, _)) = (at_size, &self.place) {
+                        self.crumbs.see(at, *size);
                     }
                     at += taken;
                 }
