@@ -250,7 +250,12 @@ impl Session {
             }
             Leave::Wrong(reason) => {
                 self.worker.config.tally.met(Hardship::BadFrames);
-                self.complain("Bad Request: a frame has not the length that it has to have, or settings do not come first");
+                self.complain(match reason {
+                    Reason::FRAME_SIZE_ERROR => {
+                        "Bad Request: a frame has not the length that its kind has to have"
+                    }
+                    _ => "Bad Request: the first frame is not the client's settings",
+                });
                 reason
             }
             Leave::SlowHead => {
