@@ -11,7 +11,6 @@ import argparse
 import contextlib
 import io
 import random
-import re
 import sys
 import tempfile
 import time
@@ -226,7 +225,7 @@ def measured(name: str, count: int, runtime: list[str]) -> Cost:
     with beside([*SHORT, *OPTIONS.get(name, []), *runtime]) as (server, canary):
         canary.wait_for(10)
         forget_peak(server)
-        memory, theirs, ours = resident(server), processor_seconds(server), time.thread_time()
+        memory, theirs, ours = server.memory(), processor_seconds(server), time.thread_time()
         try:
             spent = ATTACKS[name](server, count)
         except Exception as problem:
@@ -300,11 +299,6 @@ def judged(canary: Canary) -> tuple[int, int]:
 
 def forget_peak(server: Server) -> None:
     Path(f"/proc/{server.pid}/clear_refs").write_text("5")
-
-
-def resident(server: Server) -> int:
-    status = Path(f"/proc/{server.pid}/status").read_text()
-    return int(re.findall(r"VmRSS:\s+(\d+) kB", status)[0]) * 1024
 
 
 def processor_seconds(server: Server) -> float:

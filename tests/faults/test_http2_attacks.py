@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import attacks
 import http2_attacks
@@ -298,6 +300,22 @@ def test_a_window_that_shrinks_below_what_is_in_it_is_waited_for(client: FrameCl
     assert len(came) == 65_535 + 1000
     client.client.send(frames.settings((4, 2**20)))
     assert len(came) + len(client.body(1)) == 131_072
+
+
+@pytest.mark.parametrize("attack", [http2_attacks.held_streams, http2_attacks.websockets_of_http2])
+def test_the_memory_of_streams_that_held_much_is_given_back_when_their_connections_have_ended(
+    attack: Callable[[Server, int], attacks.Spent], tmp_path: Path
+) -> None:
+    with serving(Folder(tmp_path)) as server:
+        attack(server, 1)
+        before = server.memory()
+        attack(server, 6)
+        held = server.memory_peak() - before
+        assert held > 12 * MEBIBYTE
+        until = time.monotonic() + attacks.PATIENCE
+        while server.memory() - before > held / 2:
+            assert time.monotonic() < until, (server.memory() - before, held)
+            time.sleep(0.05)
 
 
 def test_windows_of_a_byte_are_no_way_to_be_sent_bytes_one_by_one(server: Server) -> None:

@@ -292,10 +292,17 @@ class Server:
 
     def memory_peak(self) -> int:
         """The most resident memory the process has had so far, in bytes."""
+        return self._memory("VmHWM")
+
+    def memory(self) -> int:
+        """The resident memory that it has, in bytes."""
+        return self._memory("VmRSS")
+
+    def _memory(self, name: str) -> int:
         status = Path(f"/proc/{self.pid}/status").read_text()
-        peak = re.search(r"VmHWM:\s+(\d+) kB", status)
-        assert peak is not None
-        return int(peak[1]) * 1024
+        found = re.search(rf"{name}:\s+(\d+) kB", status)
+        assert found is not None
+        return int(found[1]) * 1024
 
     def threads_runtime(self, *, but: tuple[str, ...]) -> dict[str, int]:
         """Nanoseconds that each thread has run but those of these names, which look around now and then."""

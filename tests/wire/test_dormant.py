@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import time
-from pathlib import Path
 
 import pytest
 from harness import UVICORN, Server, request
@@ -16,12 +14,6 @@ pytestmark = pytest.mark.skipif(UVICORN, reason="uvicorn's do not sleep")
 ASLEEP = 1.5
 
 
-def resident(server: Server) -> int:
-    found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{server.pid}/status").read_text())
-    assert found is not None
-    return int(found[1]) * 1024
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="asks /proc")
 @pytest.mark.runtimes
 def test_many_that_are_idle_hold_no_buffers(loop: str) -> None:
@@ -29,14 +21,14 @@ def test_many_that_are_idle_hold_no_buffers(loop: str) -> None:
     with Server("wire_app:app", "--loop", loop, "--no-access-log") as server:
         for client in [server.connect() for _ in range(50)]:
             assert client.ask("/hello").body == b"hello"
-        before = resident(server)
+        before = server.memory()
         clients = [server.connect() for _ in range(count)]
         for client in clients:
             assert client.ask("/hello").body == b"hello"
         deadline = time.monotonic() + 20
         # Awake, each has more than twelve.
-        while resident(server) - before > count * 10 * 1024:
-            assert time.monotonic() < deadline, (resident(server) - before) / count
+        while server.memory() - before > count * 10 * 1024:
+            assert time.monotonic() < deadline, (server.memory() - before) / count
             time.sleep(0.05)
         for client in clients:
             assert client.ask("/hello").body == b"hello"
