@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from signal import SIGTERM
 
 import pytest
 from harness import Client, Server, request
+from harness.server import COMPLAINTS
 
 ONE = ["--limit-concurrency", "1", "--log-level", "debug"]
 
@@ -112,6 +114,24 @@ def test_who_has_waited_too_long_is_told_to_come_again() -> None:
         assert refused.body.endswith(b"none ended in time")
         running.close()
         ask_until_let_in(waiting)
+
+
+@pytest.mark.runtimes
+def test_who_waits_for_a_handler_that_outlasts_the_stop_is_told_so(loop: str) -> None:
+    options = ("--timeout-queue", "0", "--timeout-graceful-shutdown", "2")
+    with (
+        Server("lifecycle_app:app", "--loop", loop, *ONE, *options, allow=COMPLAINTS) as server,
+        server.connect() as running,
+        server.connect() as waiting,
+    ):
+        running.send(request("/stubborn"))
+        server.wait_line("app: stubborn began")
+        waiting.send(request("/hello"))
+        server.signal(SIGTERM)
+        refused = waiting.read_response()
+        assert (refused.status, refused.header("retry-after"), refused.closes) == (503, "1", True)
+        assert refused.body.endswith(b"none ended in time")
+        server.wait_exit()
 
 
 def test_without_a_limit_all_run() -> None:

@@ -97,6 +97,8 @@ struct Queue {
     /// By their numbers, which only grow.
     waiting: VecDeque<(u64, Waker)>,
     last: u64,
+    /// Nobody waits any more.
+    dismissed: bool,
 }
 
 impl Admission {
@@ -157,8 +159,8 @@ impl Admission {
         };
         let mut deadline = pin!(shared.limits.patience.map(sleep));
         poll_fn(|cx| {
-            if place.poll(cx).is_ready() {
-                return Poll::Ready(Ok(Permit::of(shared)));
+            if let Poll::Ready(admitted) = place.poll(cx) {
+                return Poll::Ready(admitted.map(|()| Permit::of(shared)));
             }
             match deadline.as_mut().as_pin_mut() {
                 Some(deadline) => deadline.poll(cx).map(|()| Err(TurnedAway::Late)),
@@ -166,6 +168,16 @@ impl Admission {
             }
         })
         .await
+    }
+
+    /// Turns away all who wait, and from here on whoever would: there is nothing left to wait for.
+    pub fn dismiss(&self) {
+        let Some(shared) = &self.0 else { return };
+        let mut queue = shared.lock();
+        queue.dismissed = true;
+        let woken: Vec<_> = queue.waiting.iter().map(|(_, waker)| waker.clone()).collect();
+        drop(queue);
+        woken.into_iter().for_each(Waker::wake);
     }
 
     /// How many permits are out.
@@ -216,10 +228,13 @@ enum Lined {
 
 impl Place {
     /// Ready once: whoever is no more in the queue has a permit.
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(number) = self.number else { return Poll::Ready(()) };
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), TurnedAway>> {
+        let Some(number) = self.number else { return Poll::Ready(Ok(())) };
         let mut queue = self.shared.lock();
         if let Ok(index) = queue.find(number) {
+            if queue.dismissed {
+                return Poll::Ready(Err(TurnedAway::Late));
+            }
             let waker = &mut queue.waiting[index].1;
             if !waker.will_wake(cx.waker()) {
                 *waker = cx.waker().clone();
@@ -228,7 +243,7 @@ impl Place {
         }
         drop(queue);
         self.number = None;
-        Poll::Ready(())
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -285,9 +300,9 @@ impl Shared {
             self.out.store(out + 1, Ordering::Release);
             return Ok(Lined::Admitted);
         }
-        if queue.waiting.len() >= most {
+        if queue.dismissed || queue.waiting.len() >= most {
             self.settle(&queue);
-            return Err(TurnedAway::Full);
+            return Err(if queue.dismissed { TurnedAway::Late } else { TurnedAway::Full });
         }
         queue.last += 1;
         let number = queue.last;
@@ -502,6 +517,21 @@ mod tests {
         drop(entries.remove(0));
         drop(admitted(&mut entries[0]));
         assert_eq!((admission.running(), admission.waiting()), (0, 0));
+    }
+
+    #[test]
+    fn who_waits_is_turned_away_when_there_is_nothing_left_to_wait_for() {
+        let admission = admission(1, 2);
+        let running = admission.try_enter().expect("a permit");
+        let (mut first, mut second) = (entry(&admission), entry(&admission));
+        assert!(poll(&mut first).is_pending() && poll(&mut second).is_pending());
+        admission.dismiss();
+        for waiting in [&mut first, &mut second, &mut entry(&admission)] {
+            assert!(matches!(poll(waiting), Poll::Ready(Err(TurnedAway::Late))));
+        }
+        drop((first, second, running));
+        assert_eq!((admission.running(), admission.waiting()), (0, 0));
+        assert!(admission.try_enter().is_some(), "what needs no waiting may run");
     }
 
     #[test]

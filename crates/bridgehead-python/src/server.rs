@@ -214,8 +214,9 @@ impl Server {
         self.advance(Stage::Aborting);
     }
 
-    /// Cancels the requests that still run, and says how many.
+    /// Cancels the requests that still run, and says how many. Those who wait for one of them to end are told so.
     fn cancel(&self, py: Python<'_>) -> PyResult<usize> {
+        self.admission.get().into_iter().for_each(Admission::dismiss);
         self.bridge.get().cancel(py)
     }
 

@@ -22,7 +22,7 @@ mod memory;
 mod summons;
 
 mod tests {
-    use std::future::{Ready, pending, ready};
+    use std::future::{Pending, Ready, pending, ready};
     use std::pin::pin;
     use std::task::{Context, Poll, Wake, Waker};
     use std::time::Duration;
@@ -137,6 +137,24 @@ mod tests {
             let late = block_on(admission.enter(|_| -> Ready<()> { ready(()) }));
             assert!(matches!(late, Ok(_) | Err(TurnedAway::Late)));
             drop(late);
+            other.join().expect("it ends");
+            nobody_is_left(&admission);
+        });
+    }
+
+    #[test]
+    fn who_is_dismissed_takes_no_permit_along_and_waits_no_longer() {
+        loom::model(|| {
+            let admission = admission(1);
+            let running = enter(&admission);
+            let all = admission.clone();
+            let other = thread::spawn(move || {
+                all.dismiss();
+                drop(running);
+            });
+            let dismissed = block_on(admission.enter(|_| -> Pending<()> { pending() }));
+            assert!(matches!(dismissed, Ok(_) | Err(TurnedAway::Late)));
+            drop(dismissed);
             other.join().expect("it ends");
             nobody_is_left(&admission);
         });
