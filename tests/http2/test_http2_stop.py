@@ -51,3 +51,33 @@ def test_clients_that_have_begun_and_say_no_more_do_not_hold_the_end() -> None:
         for client in clients:
             client.read_to_any_end()
             client.close()
+
+
+def test_in_a_drain_delay_who_has_been_served_is_told_and_who_comes_anew_is_served_once() -> None:
+    """`Connection: close` has no other word in HTTP/2."""
+    delay = ("--timeout-graceful-shutdown", "240", "--drain-delay", "120")
+    with Server("asgi_app:app", *delay) as server:
+        served, busy, fresh = (FrameClient(server.connect()) for _ in range(3))
+        served.client.send(frames.asks(1, "/chunks?count=1"))
+        assert served.answer(1) == "200"
+        busy.client.send(frames.asks(1, "/until-shutdown"))
+        busy.until(frames.DATA)
+        fresh.until(frames.SETTINGS)
+        server.signal(SIGTERM)
+        server.wait_line("each answer closes its connection")
+        for client in (served, busy):
+            came = client.until(GOAWAY)
+            assert (came.last, came.code) == (LAST, frames.NO_ERROR)
+        # What was on its way is served, on a connection that was told as on one that was not.
+        served.client.send(frames.asks(3, "/chunks?count=1"))
+        assert served.answer(3) == "200"
+        for client in (fresh, FrameClient(server.connect())):
+            client.client.send(frames.asks(1, "/chunks?count=1"))
+            assert client.answer(1) == "200"
+            assert client.goodbye() == frames.NO_ERROR
+            client.client.close()
+        busy.client.send(frame(PING, frames.ACK, 0, busy.until(PING).payload))
+        busy.client.close()
+        served.client.close()
+        server.signal(SIGTERM)
+        assert server.wait_exit() == -SIGTERM

@@ -10,7 +10,7 @@
 //! | a head takes too long, a flood | GOAWAY, "enhance your calm" |
 //! | what ran last was given up, since the client made no room for its answer | GOAWAY, "enhance your calm" |
 //! | a client that reads too slowly, or does not answer a ping | a reset |
-//! | the worker drains, an application asks for it, it has had its time or its requests | GOAWAY twice, and its last stream |
+//! | the worker drains or is about to, an application asks for it, it has had its time or its requests | GOAWAY twice, and its last stream |
 //!
 //! Invariant: a connection has one timer, and whatever is asked of `h2`, its end has a deadline.
 
@@ -121,6 +121,7 @@ pub(crate) async fn run(line: Arc<Line>, worker: Arc<Worker>, ahead: Bytes) {
         Http2::Off => Pings { interval: None, timeout: None },
     };
     let mut session = Session {
+        last_call: line.is_last_call().then(Instant::now),
         line,
         worker,
         traffic,
@@ -157,6 +158,8 @@ struct Session {
     /// Dropped with the connection, which its streams hear of.
     alive: watch::Sender<()>,
     pulse: Pulse,
+    /// Since when its worker is about to drain.
+    last_call: Option<Instant>,
     ending: Ending,
 }
 
@@ -168,7 +171,7 @@ impl Session {
         watch: &mut Watch,
         mut timer: Pin<&mut Sleep>,
     ) -> Close {
-        let mut next_stage = Stage::Draining;
+        let mut next_stage = Stage::LastCall;
         let line = Arc::clone(&self.line);
         loop {
             let event = tokio::select! {
@@ -189,6 +192,10 @@ impl Session {
             };
             match event {
                 Event::Stage(Stage::Aborting) | Event::Over => return Close::AtOnce,
+                Event::Stage(Stage::LastCall) => {
+                    next_stage = Stage::Draining;
+                    self.last_call = Some(Instant::now());
+                }
                 Event::Stage(_) => {
                     next_stage = Stage::Aborting;
                     self.leave_gracefully(connection);
@@ -254,6 +261,9 @@ impl Session {
                     Reason::FRAME_SIZE_ERROR => {
                         "Bad Request: a frame has not the length that its kind has to have"
                     }
+                    Reason::FLOW_CONTROL_ERROR => {
+                        "Bad Request: the first window of streams is larger than one may be"
+                    }
                     _ => "Bad Request: the first frame is not the client's settings",
                 });
                 reason
@@ -296,7 +306,9 @@ impl Session {
             Ending::Abrupt(_) => {}
             _ if look.flooded => return Poll::Ready(Event::Leave(Leave::Flood)),
             _ if look.unread => return Poll::Ready(Event::Leave(Leave::Unread)),
-            Ending::No if look.closes => return Poll::Ready(Event::Leave(Leave::Asked)),
+            Ending::No if look.closes || self.is_told_now(&look) => {
+                return Poll::Ready(Event::Leave(Leave::Asked));
+            }
             Ending::No | Ending::Graceful(_) => {}
         }
         loop {
@@ -319,6 +331,7 @@ impl Session {
             (self.ends_at(look), Event::Over),
             (self.line.socket.looked_at(), Event::Stalled),
             (self.idles_until(look), Event::Leave(Leave::Idle)),
+            (self.untold_until(look), Event::Leave(Leave::Asked)),
             (self.lasts_until(), Event::Leave(Leave::Outlived)),
             (self.silent_until(look), Event::Silent),
             (self.heads_until(look), Event::Leave(Leave::SlowHead)),
@@ -334,6 +347,17 @@ impl Session {
             Ending::Graceful(since) => look.idle_since.map(|idle| idle.max(since) + PATIENCE),
             Ending::Abrupt(since) => Some(since + PATIENCE),
         }
+    }
+
+    /// Whether it hears now that its worker is about to drain. With an answer on their way some clients give that up, and one
+    /// that has had none yet would come again for it, and hear it again.
+    fn is_told_now(&self, look: &Look) -> bool {
+        self.last_call.is_some() && look.begun && look.idle_since.is_some()
+    }
+
+    /// When one hears it that always has something on its way.
+    fn untold_until(&self, look: &Look) -> Option<Instant> {
+        self.last_call.filter(|_| self.ending == Ending::No && look.begun).map(|since| since + PATIENCE)
     }
 
     fn idles_until(&self, look: &Look) -> Option<Instant> {
