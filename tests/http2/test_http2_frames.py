@@ -9,7 +9,16 @@ from collections.abc import Iterator
 
 import pytest
 from harness import UVICORN, Server, frames
-from harness.frames import CALM, DATA, ENDS_STREAM, PROTOCOL_ERROR, SETTINGS, FrameClient, frame
+from harness.frames import (
+    CALM,
+    DATA,
+    ENDS_STREAM,
+    FLOW_CONTROL_ERROR,
+    PROTOCOL_ERROR,
+    SETTINGS,
+    FrameClient,
+    frame,
+)
 
 pytestmark = pytest.mark.skipif(UVICORN, reason="uvicorn speaks no HTTP/2")
 
@@ -45,6 +54,19 @@ def test_a_frame_of_the_wrong_size_ends_the_connection_with_its_own_code(
         assert peer.goodbye() == FRAME_SIZE_ERROR
         line = server.wait_line(f"127.0.0.1:{client.port}: ")
         assert "Bad Request: a frame has not the length that its kind has to have" in line
+
+
+def test_a_first_window_that_is_larger_than_one_may_be_ends_the_connection_with_its_own_code(
+    server: Server,
+) -> None:
+    with server.connect() as client:
+        peer = FrameClient(client, (3, 100), (FIRST_WINDOW, 2**31 - 1))
+        client.send(frames.asks(1))
+        assert peer.answer(1) == "200"
+        client.send(frames.settings((3, 100), (FIRST_WINDOW, 2**31)))
+        assert peer.goodbye() == FLOW_CONTROL_ERROR
+        line = server.wait_line(f"127.0.0.1:{client.port}: ")
+        assert "Bad Request: the first window of streams is larger than one may be" in line
 
 
 @pytest.mark.parametrize(

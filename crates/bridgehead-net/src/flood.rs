@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 
 use h2::Reason;
 
+use crate::first_window::FirstWindow;
+
 /// `PRI * HTTP/2.0` and what belongs to it comes before the first frame.
 const PREFACE: usize = 24;
 
@@ -78,6 +80,8 @@ pub(crate) struct Meter {
     framing: usize,
     /// Whether a frame has begun.
     begun: bool,
+    /// Of the settings that are coming.
+    window: Option<FirstWindow>,
     /// What is wrong with a frame that was not let through.
     wrong: Option<Reason>,
     credit: u64,
@@ -108,6 +112,7 @@ impl Meter {
             unended: 0,
             framing: 0,
             begun: false,
+            window: None,
             wrong: None,
             credit: AT_FIRST,
             refilled: now,
@@ -158,6 +163,10 @@ impl Meter {
         while !bytes.is_empty() && !self.has_had_its_turn() {
             if self.left > 0 {
                 let taken = self.left.min(bytes.len());
+                if self.window.as_mut().is_some_and(|window| window.see(&bytes[..taken]).is_err()) {
+                    self.wrong = Some(Reason::FLOW_CONTROL_ERROR);
+                    return Err(Before(came.len() - bytes.len()));
+                }
                 bytes = &bytes[taken..];
                 self.left -= taken;
             } else {
@@ -182,6 +191,7 @@ impl Meter {
         const DATA: u8 = 0;
         const HEADERS: u8 = 1;
         const PRIORITY: u8 = 2;
+        const SETTINGS: u8 = 4;
         const CONTINUATION: u8 = 9;
         const END_STREAM: u8 = 1;
         const END_HEADERS: u8 = 4;
@@ -192,6 +202,7 @@ impl Meter {
         if self.wrong.is_some() {
             return Err(TooMuch);
         }
+        self.window = (kind == SETTINGS).then(FirstWindow::default);
         // Within a head `h2` takes nothing else, so that this is the first frame.
         self.ends_head = self.in_head;
         let stream = u32::from_be_bytes(stream) & LARGEST_STREAM;
@@ -484,6 +495,19 @@ mod tests {
             assert_eq!(admit(&mut meter, &first, now), Err(Before(0)));
             assert_eq!(meter.wrong(), Some(Reason::PROTOCOL_ERROR));
         }
+    }
+
+    #[test]
+    fn a_first_window_that_is_none_is_told() {
+        let now = Instant::now();
+        let settings = frame(SETTINGS, 0, &[0, 1, 0, 0, 0, 0, 0, 4, 0x80, 0, 0, 0]);
+        for size in [1, 9, 13, 21] {
+            let mut meter = begun(now);
+            let told = settings.chunks(size).try_for_each(|part| meter.admit(part, now).map(|_| ()));
+            assert!(told.is_err(), "{size}");
+            assert_eq!(meter.wrong(), Some(Reason::FLOW_CONTROL_ERROR));
+        }
+        admit(&mut begun(now), &frame(0xfa, 0, &settings[9..]), now).expect("no settings");
     }
 
     #[test]

@@ -30,6 +30,7 @@ mod exchange;
 mod family;
 mod farewell;
 mod file_body;
+mod first_window;
 mod flood;
 mod forked;
 mod frame_writer;
