@@ -137,6 +137,38 @@ server.run()
     assert done.stdout.splitlines() == ["told of SIGTERM", "raised again"], done.stderr
 
 
+def test_a_server_that_a_replaced_run_never_starts_is_a_failed_start(run: Run) -> None:
+    """As under uvicorn, which looks at `started` of the one that it made."""
+    done = run(
+        APP
+        + """
+import uvicorn
+
+
+def replaced(self, sockets=None):
+    print("nothing is started", flush=True)
+
+
+uvicorn.Server.run = replaced
+uvicorn.run(app, port=0)
+"""
+    )
+    assert (done.returncode, done.stdout) == (3, "nothing is started\n"), done.stderr
+
+
+def test_uvicorn_that_was_imported_before_is_warned_of_and_our_own_is_not(run: Run) -> None:
+    done = run("""
+import subprocess, sys
+
+other = "import types; sys.modules['uvicorn'] = types.ModuleType('uvicorn')"
+for before in ("pass", "import uvicorn", other):
+    program = f"import sys; {before}; from bridgehead import compat; compat.install(); compat.install()"
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stderr
+    print(told.count("uvicorn itself was imported before compat.install()"), told.count("RuntimeWarning"))
+""")
+    assert done.stdout.splitlines() == ["0 0", "0 0", "1 1"], done.stderr
+
+
 def test_a_callback_is_told_that_the_server_lives(run: Run) -> None:
     done = run(
         APP

@@ -64,6 +64,10 @@ def serve(config: Config) -> None:
     server = Server(config)
     with suppress(KeyboardInterrupt):
         server.begin()
+    alone = config.workers == 1 and not config.should_reload
+    if alone and not (server.started or server.should_exit):
+        # A start that fails says so itself; this one was never tried, by a `run` that a program has replaced.
+        raise SystemExit(STARTUP_FAILURE)
 
 
 def _read(words: Sequence[str]) -> Config:
