@@ -21,6 +21,7 @@ FORBIDDEN = {
     "bridgehead-proxies": ("tokio", "mio", "hyper", "pyo3", "bridgehead-net", "bridgehead-python"),
     "bridgehead-executor": ("hyper", "pyo3", "bridgehead"),
     "bridgehead-admission": ("tokio", "mio", "hyper", "pyo3", "bridgehead"),
+    "bridgehead-frames": ("tokio", "mio", "hyper", "pyo3", "bridgehead"),
     "bridgehead-heads": ("tokio", "mio", "hyper", "pyo3", "bridgehead-net", "bridgehead-python"),
     "bridgehead-static": ("tokio", "mio", "hyper", "pyo3", "bridgehead-net", "bridgehead-python"),
     "bridgehead-net": (

@@ -22,12 +22,14 @@ from bridgehead.errors import OUR_FOLDER
 
 _MOST = 100  # places: more are one mistake made everywhere
 _LIBRARIES = (os.path.dirname(os.__file__), *site.getsitepackages(), OUR_FOLDER)
+_FOREIGN = (*_LIBRARIES, "<frozen ", "<string>")
 _OUR_LOOPS = os.path.join(OUR_FOLDER, "loops.py")
 _RUN_LOOPS = (_OUR_LOOPS, os.path.join("asyncio", "base_events.py"))
 _CALLS = os.path.join("asyncio", "events.py")  # what it called is over
 _POLL = (os.path.join(OUR_FOLDER, "selector.py"), os.path.join(os.path.dirname(os.__file__), "selectors.py"))
 _AFTERWARDS = (__file__, awaiters.__file__, whereabouts.__file__, os.path.join(OUR_FOLDER, "route.py"))
 # A loop that is not written in Python does not show what it calls.
+_THROUGH = (*_RUN_LOOPS, *_POLL, *_AFTERWARDS, _CALLS)
 _NAMELESS = "a callback that is no Python code"
 _UNKNOWN = "something that was over before it could be looked at"
 
@@ -44,6 +46,21 @@ class SlowStep:
     cause: str
     count: int
     longest: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Files:
+    """Whose a file is, by how its path begins or ends: for who reads frames without Python; read by Rust."""
+
+    libraries: tuple[str, ...]
+    theirs: tuple[str, ...]
+    loops: tuple[str, ...]
+    through: tuple[str, ...]
+
+
+def files() -> Files:
+    """As `of_the_application` has it."""
+    return Files(libraries=_FOREIGN, theirs=theirs.places(), loops=_RUN_LOOPS, through=_THROUGH)
 
 
 class SlowSteps:
@@ -65,12 +82,16 @@ class SlowSteps:
         cause: str,
         seen: tuple[str, str] | None,
         later: bool = False,
+        read: str | None = None,
     ) -> tuple[str, str]:
         """A step has held the loop for so long, by this, here, and may go on. Gives place and request.
 
-        `later`: it may have gone on when its place was seen.
+        `later`: it may have gone on when its place was seen. `read`: the place, as it was read by who had not
+        got Python's lock.
         """
         place, request = seen or ("", "")
+        if read is not None:
+            place, later = read, False
         if later and place == _NAMELESS:
             place = ""  # the loop called something that was over, and nothing any more
         place = place or _UNKNOWN
@@ -134,8 +155,7 @@ class SlowSteps:
         if frame is not None and (callback := whereabouts.callback_in(frame)):
             return self._seen_for(callback, request)
         # One that polls, or says whose the step was, is through with it.
-        through = (*_RUN_LOOPS, *_POLL, *_AFTERWARDS, _CALLS)
-        if frame is None or frame.f_code.co_filename.endswith(through):
+        if frame is None or frame.f_code.co_filename.endswith(_THROUGH):
             seen = self.whose(task)
             is_called = frame is not None and frame.f_code.co_filename == _OUR_LOOPS and task is None
             return self._seen_for(_NAMELESS, request) if is_called and seen == ("", "") else seen
@@ -167,7 +187,7 @@ def of_the_application(frame: FrameType | None, handlers: str = "") -> FrameType
         file = frame.f_code.co_filename
         if file.endswith(_RUN_LOOPS):
             return None
-        foreign = file.startswith((*_LIBRARIES, "<frozen ", "<string>"))
+        foreign = file.startswith(_FOREIGN)
         if not foreign or file == handlers or theirs.has(file):
             return frame
         frame = frame.f_back

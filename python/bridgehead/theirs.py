@@ -28,6 +28,11 @@ def claim(module: ModuleType | None) -> None:
             return
 
 
+def places() -> tuple[str, ...]:
+    """Files, and folders with their separator."""
+    return tuple(_files)
+
+
 def has(file: str) -> bool:
     """Whether it is an application's, wherever it lies."""
-    return file.startswith(tuple(_files))
+    return file.startswith(places())

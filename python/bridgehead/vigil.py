@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bridgehead._native import Sheet, Vigil
+from bridgehead.slow_steps import Files, files
 
 if TYPE_CHECKING:
     from bridgehead.diagnostics import Watched
@@ -26,8 +27,9 @@ class Attention:
     slow_step: float
     census: Callable[[], tuple[int, tuple[int, int, int] | None]]
     place: Callable[[], tuple[str, str]]
-    slow: Callable[[float, str, tuple[str, str] | None, bool], tuple[str, str]]
+    slow: Callable[[float, str, tuple[str, str] | None, bool, str | None], tuple[str, str]]
     over: Callable[[float, str, tuple[str, str]], None]
+    files: Files
 
 
 @contextmanager
@@ -45,6 +47,7 @@ def over(watched: "Watched", slow_step: float, what: str) -> Iterator[None]:
             place=watched.steps.place,
             slow=watched.steps.tell,
             over=watched.steps.over,
+            files=files(),
         )
     )
     watched.steps.during = what

@@ -34,6 +34,7 @@ from bridgehead.reentrant import watch
 from bridgehead.reports import Logs
 from bridgehead.route import route_of
 from bridgehead.server_config import Config
+from bridgehead.slow_steps import Files, files
 from bridgehead.sockets import Bound, Kind
 from bridgehead.static_files import StaticFiles
 from bridgehead.station import Station
@@ -57,8 +58,9 @@ class Host:
     census: Callable[[], tuple[int, tuple[int, int, int] | None]]
     place: Callable[[], tuple[str, str]]
     whose: Callable[[dict[str, Any] | asyncio.Task[Any] | None], tuple[str, str]]
-    slow: Callable[[float, str, tuple[str, str] | None, bool], tuple[str, str]]
+    slow: Callable[[float, str, tuple[str, str] | None, bool, str | None], tuple[str, str]]
     over: Callable[[float, str, tuple[str, str]], object]
+    files: Files
     trace: Callable[[str], object] | None
     watch: Callable[[asyncio.AbstractEventLoop, int, Callable[[], object]], None]
     event_loop: asyncio.AbstractEventLoop
@@ -256,6 +258,7 @@ class Worker:
             whose=self._watched.steps.whose,
             slow=self._watched.steps.tell,
             over=self._watched.steps.over,
+            files=files(),
             trace=trace.drives(os.environ, ours=ours),
             watch=watch,
             event_loop=self._loop,

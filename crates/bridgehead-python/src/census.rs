@@ -17,6 +17,7 @@ use crate::ffi::{self, ThreadClock};
 use crate::lookout::Step;
 use crate::pace::{Pace, Said};
 use crate::sheets::milliseconds;
+use crate::stack::Stack;
 use crate::suspicion::{self, Asking, Doing, Evidence, GilWait, Suspect};
 use crate::whereabouts::Whereabouts;
 
@@ -64,12 +65,15 @@ pub(crate) struct Inquiry {
     /// Gives the place of the step that holds the loop, and the request for which it runs.
     pub(crate) place: Py<PyAny>,
     /// Is told for how many seconds a step holds the loop, by what, in words, its place and request, and whether it had gone on
-    /// when that was looked at; nothing, or no place, if it was over by then. Gives that in words.
+    /// when that was looked at; nothing, or no place, if it was over by then. And its place, if that was read before. Gives
+    /// that in words.
     pub(crate) slow: Py<PyAny>,
     /// Is told for how many seconds it did in all, and the rest again.
     pub(crate) over: Py<PyAny>,
     /// Whose steps they are.
     pub(crate) suspect: Suspect,
+    /// Where its thread is, for who looks without the GIL.
+    pub(crate) stack: Option<Stack>,
 }
 
 /// The thread.
@@ -131,13 +135,13 @@ fn run(
                         Ok(())
                     }
                     Errand::Slow(step) => {
-                        step.whereabouts.close();
-                        let slow = step.judge(py, pace, &looked, ahead.take().as_ref(), clock);
+                        let found = step.whereabouts.close();
+                        let slow = step.judge(py, pace, &looked, ahead.take().as_ref(), clock).found(found);
                         tell(py, sheet, inquiry, slow).map(|place| pace.just_over.told(step.step, place))
                     }
                     Errand::Unseen(steps) => steps.into_iter().try_for_each(|time| {
                         let (cause, moment) = (Cause::Unknown, Moment::Later);
-                        let slow = Slow { number: None, time, cause, moment, seen: None };
+                        let slow = Slow { number: None, time, cause, moment, seen: None, found: None };
                         tell(py, sheet, inquiry, slow).map(drop)
                     }),
                     Errand::Over(time) => {
@@ -220,7 +224,10 @@ impl SlowStep {
     ) -> Slow {
         let ahead = ahead.filter(|ahead| ahead.step == self.step);
         let caught = ahead.filter(|ahead| ahead.caught(self));
-        let of = |cause, moment, time, seen| Slow { number: Some(self.number), time, cause, moment, seen };
+        let of = |cause, moment, time, seen| {
+            let number = Some(self.number);
+            Slow { number, time, cause, moment, seen, found: None }
+        };
         let Some(evidence) = self.evidence.as_ref().filter(|_| !self.step.is_over(pace)) else {
             pace.found(Cause::Unknown);
             let was = |evidence: &Evidence| evidence.of_what_is_over(&looked.wait);
@@ -280,13 +287,22 @@ struct Slow {
     moment: Moment,
     /// Place and request.
     seen: Option<(String, String)>,
+    /// The place where it kept the GIL.
+    found: Option<String>,
+}
+
+impl Slow {
+    /// It was here while it kept the GIL, if that is what it did.
+    fn found(self, place: Option<String>) -> Self {
+        Self { found: place.filter(|_| self.cause == Cause::CallWithGil), ..self }
+    }
 }
 
 /// Has it said, and keeps it for who asks. Gives what is kept, and is not to be counted again.
 fn tell(py: Python<'_>, sheet: &Sheet, inquiry: &Inquiry, slow: Slow) -> PyResult<BlockingPlace> {
-    let Slow { number, time, cause, moment, seen } = slow;
+    let Slow { number, time, cause, moment, seen, found } = slow;
     sheet.blame(cause);
-    let told = (time.as_secs_f64(), cause.in_words(), seen, moment == Moment::Later);
+    let told = (time.as_secs_f64(), cause.in_words(), seen, moment == Moment::Later, found);
     let (place, request): (String, String) = inquiry.slow.call1(py, told)?.extract(py)?;
     let place = BlockingPlace { place, request, cause, count: 1, longest: time, last: milliseconds() };
     match number {

@@ -69,6 +69,12 @@ pub(crate) fn copy_of_current(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     unsafe { Bound::from_owned_ptr_or_err(py, copy) }
 }
 
+/// Where this thread's state is, for who reads it without the GIL.
+pub(crate) fn thread_state(_: Python<'_>) -> usize {
+    // SAFETY: the thread is attached, so it has a state; what is given is a number, and nothing is done through it.
+    unsafe { ffi::PyThreadState_Get() }.addr()
+}
+
 /// What a step of a coroutine came to.
 pub(crate) enum Stepped<'py> {
     Yielded(Bound<'py, PyAny>),

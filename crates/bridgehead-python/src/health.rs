@@ -59,9 +59,9 @@ impl Health {
         pace: Arc<Pace>,
         ask: impl Fn(Probe) + Send + 'static,
         rests: Rests,
-        inquiry: Inquiry,
+        mut inquiry: Inquiry,
     ) -> io::Result<Self> {
-        let (suspect, slow) = (inquiry.suspect, pace.slow);
+        let (suspect, slow, stack) = (inquiry.suspect, pace.slow, inquiry.stack.take());
         // Who looked before has numbered steps as well.
         pace.sheet.set(Gauge::BlockedAt, 0);
         let idleness = Idleness::of_this_thread(suspect);
@@ -70,7 +70,8 @@ impl Health {
         let watched = Arc::clone(&pace);
         let thread = thread::Builder::new().name("bridgehead-health".to_owned()).spawn(move || {
             ffi::block_signals();
-            let (mut lookout, mut idleness) = (Lookout::new(slow, suspect, Instant::now()), idleness);
+            let (mut lookout, mut idleness) =
+                (Lookout::new(slow, (suspect, stack), Instant::now()), idleness);
             // How long a step was is told, though it may have to wait.
             let mut waits = None;
             while watched

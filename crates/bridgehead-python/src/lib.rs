@@ -76,6 +76,7 @@ mod server;
 mod sheets;
 mod soon;
 mod spans;
+mod stack;
 mod standby;
 mod static_files;
 mod stepper;

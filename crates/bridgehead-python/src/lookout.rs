@@ -22,6 +22,7 @@ use crate::health::TICK;
 use crate::idleness::Loop;
 use crate::inbox::Probe;
 use crate::pace::{NOTABLE, Pace, micros};
+use crate::stack::Stack;
 use crate::suspicion::{Evidence, Suspect};
 use crate::whereabouts::Whereabouts;
 
@@ -108,15 +109,15 @@ struct Noticed {
     /// How long it had run by then.
     held: Duration,
     step: Step,
-    /// Nobody knows where it is as long as it keeps the GIL, if it seems to.
+    /// Where it is is said here as long as it keeps the GIL, if it seems to.
     whereabouts: Option<Arc<Whereabouts>>,
 }
 
 /// What is remembered from look to look.
-#[derive(Debug)]
 pub(crate) struct Lookout {
     slow: Duration,
     suspect: Suspect,
+    stack: Option<Stack>,
     /// A question without an answer yet.
     asked: Option<(Instant, Arc<OnceLock<Instant>>)>,
     last_asked: Instant,
@@ -134,10 +135,11 @@ pub(crate) struct Lookout {
 }
 
 impl Lookout {
-    pub(crate) fn new(slow: Duration, suspect: Suspect, now: Instant) -> Self {
+    pub(crate) fn new(slow: Duration, (suspect, stack): (Suspect, Option<Stack>), now: Instant) -> Self {
         Self {
             slow,
             suspect,
+            stack,
             asked: None,
             last_asked: now,
             // What was begun at the start is there to be counted.
@@ -204,7 +206,7 @@ impl Lookout {
         unseen.extend(pace.take_unseen());
         wants.extend(Some(unseen).filter(|all| !all.is_empty()).map(|all| Want::Errand(Errand::Unseen(all))));
         pace.says_meanwhile(now, self.suspect);
-        self.name_request(pace);
+        self.say_where(pace);
         let active = came || pace.handles().is_some() || pace.running.load(Ordering::Relaxed) > 0;
         // An event is measured by itself, and nobody would answer before its end.
         if pace.handles().is_none() {
@@ -280,18 +282,19 @@ impl Lookout {
         Some(Want::Errand(Errand::Ahead(step)))
     }
 
-    /// Says for which request a step keeps the GIL, where that is read without it, and if this process ends in it.
-    fn name_request(&self, pace: &Pace) {
-        let Some(Noticed { since, step: Step::Event(event), whereabouts: Some(whereabouts), .. }) =
-            &self.noticed
-        else {
-            return;
-        };
-        if !pace.waits_for_the_gil(Instant::now()) {
+    /// Says where a step keeps the GIL, and for which request: that is read without it, and if this process ends in it.
+    fn say_where(&self, pace: &Pace) {
+        let Some(Noticed { since, step, whereabouts: Some(whereabouts), .. }) = &self.noticed else { return };
+        if !pace.waits_for_the_gil(Instant::now()) || !whereabouts.is_sought() {
             return;
         }
-        if let Some(request) = pace.asked_in(*event) {
-            whereabouts.hide(&pace.sheet, self.steps, &request, since.elapsed());
+        let place = self.stack.as_ref().and_then(Stack::place);
+        // What was read behind it is another's.
+        let place = place.filter(|_| !step.is_over(pace) && pace.waits_for_the_gil(Instant::now()));
+        let request = step.event().and_then(|event| pace.asked_in(event));
+        if place.is_some() || request.is_some() {
+            let found = (place, request.unwrap_or_default());
+            whereabouts.say(&pace.sheet, self.steps, found, since.elapsed());
         }
     }
 
@@ -354,7 +357,12 @@ mod tests {
         fn new() -> Self {
             let pace = Pace::new(Sheet::own(), SLOW);
             let now = Instant::now() + TICK;
-            Self { pace, lookout: Lookout::new(SLOW, Suspect::this_thread(), now), now, seen: Loop::Rests }
+            Self {
+                pace,
+                lookout: Lookout::new(SLOW, (Suspect::this_thread(), None), now),
+                now,
+                seen: Loop::Rests,
+            }
         }
 
         /// Time goes by, and it is looked.

@@ -28,6 +28,7 @@ use crate::request_task::Chosen;
 use crate::rota::Rota;
 use crate::sheets;
 use crate::spans::Spans;
+use crate::stack::Files;
 use crate::static_files::StaticFiles;
 use crate::tls::Tls;
 
@@ -100,6 +101,8 @@ pub(crate) struct Host {
     pub(crate) slow: Py<PyAny>,
     /// Told how long they were.
     pub(crate) over: Py<PyAny>,
+    /// Whose a file is.
+    pub(crate) files: Files,
     /// Told of each drive, when the operator asks.
     pub(crate) trace: Option<Py<PyAny>>,
     /// Has the loop call the bridge when a descriptor is readable.

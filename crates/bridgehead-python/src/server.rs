@@ -36,6 +36,7 @@ use crate::scope::{Extensions, Template};
 use crate::sheets;
 use crate::soon;
 use crate::spans::Watch;
+use crate::stack::Stack;
 use crate::suspicion::Suspect;
 use crate::turner::Turner;
 use crate::under_gil::UnderGil;
@@ -158,8 +159,9 @@ impl Server {
             _ => None,
         };
         let suspect = Suspect::this_thread();
-        let Host { census: look, place, slow: tell, over, .. } = host;
-        let inquiry = Inquiry { look, place, slow: tell, over, suspect };
+        let Host { census: look, place, slow: tell, over, files, .. } = host;
+        let stack = if pace.is_some() { Stack::of_this_thread(py, files)? } else { None };
+        let inquiry = Inquiry { look, place, slow: tell, over, suspect, stack };
         let asked = Arc::clone(&bridge.get().inbox);
         let watch = |pace| Health::start(pace, move |probe| asked.probe(probe), rests, inquiry);
         let health = pace.map(watch).transpose()?;

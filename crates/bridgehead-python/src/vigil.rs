@@ -16,6 +16,7 @@ use crate::health::{Health, Rests};
 use crate::inbox::Probe;
 use crate::pace::Pace;
 use crate::sheets::Sheet;
+use crate::stack::{Files, Stack};
 use crate::suspicion::Suspect;
 use crate::wake::Descriptor;
 
@@ -29,6 +30,7 @@ struct Attention {
     place: Py<PyAny>,
     slow: Py<PyAny>,
     over: Py<PyAny>,
+    files: Files,
 }
 
 /// Begins on the loop's thread.
@@ -54,14 +56,15 @@ struct Question {
 impl Vigil {
     #[new]
     fn new(py: Python<'_>, attention: Attention) -> PyResult<Self> {
-        let Attention { event_loop, sheet, slow_step, census: look, place, slow, over } = attention;
+        let Attention { event_loop, sheet, slow_step, census: look, place, slow, over, files } = attention;
         let question = Arc::new(Question { wake: Descriptor::new()?, probe: Mutex::default() });
         let answers = Answers(Arc::clone(&question));
         event_loop.call_method1(py, "add_reader", (question.wake.number(), answers))?;
         let slow_step = Duration::try_from_secs_f64(slow_step)?;
         let pace = Arc::new(Pace::new(sheet.get().words(), slow_step));
         let asked = Arc::clone(&question);
-        let inquiry = Inquiry { look, place, slow, over, suspect: Suspect::this_thread() };
+        let stack = Stack::of_this_thread(py, files)?;
+        let inquiry = Inquiry { look, place, slow, over, suspect: Suspect::this_thread(), stack };
         // Nobody would rouse it.
         let health = Health::start(pace, move |probe| asked.ask(probe), Rests::Watched, inquiry)?;
         Ok(Self { event_loop, question, process: process::id(), health: Mutex::new(Some(health)) })

@@ -1,17 +1,17 @@
-//! Where a step is that keeps the GIL: nobody can look, and until somebody has, this is said of it, with its request.
+//! Where a step is that keeps the GIL: what is said of it, with its request, until somebody has the GIL again.
 //!
-//! Not who looks, once the GIL is had (`census.rs`).
+//! Not who reads it (`stack.rs`), nor who looks once the GIL is had (`census.rs`).
 //!
 //! Invariant: what is said here is never said of a step of which the place was told.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bridgehead_metrics::{BlockingPlace, Cause, Sheet};
 
 use crate::sheets::milliseconds;
 
-/// Frames change while they are read by who has not got the GIL.
+/// Of one whose frames cannot be read, or do not stand still.
 const HIDDEN: &str = "a call that keeps Python's lock, so that nobody can look where it is";
 
 /// Of one step.
@@ -22,23 +22,31 @@ pub(crate) struct Whereabouts {
     told: Mutex<Told>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 enum Told {
     #[default]
     Nothing,
     Hidden,
+    Found(String),
     Closed,
 }
 
 impl Whereabouts {
-    /// It has kept the GIL for so long, for this request.
-    pub(crate) fn hide(&self, sheet: &Sheet, number: u64, request: &str, longest: Duration) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        if *told != Told::Nothing {
-            return;
-        }
-        *told = Told::Hidden;
-        let (place, request) = (HIDDEN.to_owned(), request.to_owned());
+    /// Whether there is more to be said.
+    pub(crate) fn is_sought(&self) -> bool {
+        matches!(*self.lock(), Told::Nothing | Told::Hidden)
+    }
+
+    /// It has kept the GIL for so long, here, if that is known, and for this request.
+    pub(crate) fn say(&self, sheet: &Sheet, number: u64, found: (Option<String>, String), longest: Duration) {
+        let mut told = self.lock();
+        let (place, request) = found;
+        *told = match (&*told, &place) {
+            (Told::Nothing | Told::Hidden, Some(place)) => Told::Found(place.clone()),
+            (Told::Nothing, None) => Told::Hidden,
+            (Told::Hidden | Told::Found(_) | Told::Closed, _) => return,
+        };
+        let place = place.unwrap_or_else(|| HIDDEN.to_owned());
         // It is counted with its place, or by whoever finds that this process ended in it.
         let (cause, count) = (Cause::CallWithGil, 0);
         sheet.note_place_of(
@@ -47,8 +55,15 @@ impl Whereabouts {
         );
     }
 
-    /// Its place is about to be told.
-    pub(crate) fn close(&self) {
-        *self.told.lock().unwrap_or_else(PoisonError::into_inner) = Told::Closed;
+    /// Its place is about to be told. Gives the one that was found.
+    pub(crate) fn close(&self) -> Option<String> {
+        match std::mem::replace(&mut *self.lock(), Told::Closed) {
+            Told::Found(place) => Some(place),
+            Told::Nothing | Told::Hidden | Told::Closed => None,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
