@@ -82,9 +82,9 @@ pub struct KnownFrame {
 #[error("this Python does not keep {0} as others do")]
 pub struct Unlike(pub &'static str);
 
-/// Where it is kept.
+/// Where it is kept, in this process.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Layout {
+pub(crate) struct Offsets {
     /// In the thread's state: the current frame, or the call that has it.
     state: usize,
     /// In a call.
@@ -105,64 +105,31 @@ pub(crate) struct Layout {
 /// Bytes of a frame in which all is.
 pub(crate) const FRAME_SIZE: usize = FRAME_WORDS * WORD;
 
-impl Layout {
+impl Offsets {
     pub(crate) fn learn(memory: &impl Memory, known: &Known) -> Result<Self, Unlike> {
-        let frames = &known.frames;
-        let inner = |frame: &KnownFrame| word(memory, frame.object.checked_add(FRAME)?);
-        let inner: Option<Vec<usize>> = frames.iter().map(inner).collect();
-        let inner = inner.filter(|inner| inner.len() > 1).ok_or(Unlike("frames"))?;
-        let of_code = |what, kept: fn(&KnownFrame) -> usize| {
-            let places = frames.iter().map(|frame| {
-                let code = bytes(memory, frame.code, known.code_size)?;
-                Some(offsets(words(&code), |word| word == kept(frame)))
-            });
-            only(places).ok_or(Unlike(what))
-        };
-        let of_frame = |what, is: &dyn Fn(&KnownFrame, usize) -> bool| {
-            let places = frames.iter().zip(&inner).map(|(frame, inner)| {
-                let inner = bytes(memory, *inner, FRAME_SIZE)?;
-                Some(offsets(words(&inner), |word| is(frame, word)))
-            });
-            only(places).ok_or(Unlike(what))
-        };
-        let type_of = |frame: &KnownFrame| word(memory, frame.code.checked_add(TYPE)?);
-        let typed = |frame: &KnownFrame| type_of(frame) == Some(known.code_type);
-        if !frames.iter().all(typed) {
+        let shown = Shown::read(memory, known).ok_or(Unlike("frames"))?;
+        if shown.codes.iter().any(|code| word_of(code, TYPE) != Some(known.code_type)) {
             return Err(Unlike("types"));
         }
-        let first_line = only(frames.iter().map(|frame| {
-            let code = bytes(memory, frame.code, known.code_size)?;
-            let numbers = code.chunks_exact(4).map(|four| i32::from_ne_bytes(four.try_into().expect("four")));
-            Some(
-                (0..)
-                    .step_by(4)
-                    .zip(numbers)
-                    .filter(|(_, is)| *is == frame.first_line)
-                    .map(|(at, _)| at)
-                    .collect(),
-            )
-        }));
-        let previous = only(inner.iter().zip(&inner[1..]).map(|(from, to)| {
-            let reaches = |offset: &usize| steps(memory, *from, *offset).any(|frame| frame == *to);
-            Some((0..FRAME_SIZE).step_by(WORD).filter(reaches).collect())
-        }));
+        let code = |frame: &KnownFrame, word: usize| word & !MARKS == frame.code;
+        let instruction = |frame: &KnownFrame, word: usize| {
+            word.checked_sub(frame.code + known.code_size) == Some(frame.at)
+        };
         let texts = Texts::learn(memory, &known.texts, (known.ascii, known.other));
-        let (state, call) =
-            current(memory, known, inner[0]).ok_or(Unlike("the current frame of a thread"))?;
+        let current = current(memory, known, shown.frames[0]);
+        let (state, call) = current.ok_or(Unlike("the current frame of a thread"))?;
         Ok(Self {
             state,
             call,
-            code: of_frame("the code of a frame", &|frame, word| word & !MARKS == frame.code)?,
-            previous: previous.ok_or(Unlike("who called a frame"))?,
-            instruction: of_frame("the instruction of a frame", &|frame, word| {
-                word.checked_sub(frame.code + known.code_size) == Some(frame.at)
-            })?,
+            code: shown.of_frame(code).ok_or(Unlike("the code of a frame"))?,
+            previous: shown.previous(memory).ok_or(Unlike("who called a frame"))?,
+            instruction: shown.of_frame(instruction).ok_or(Unlike("the instruction of a frame"))?,
             code_type: known.code_type,
             code_size: known.code_size,
-            name: of_code("the name of code", |frame| frame.name)?,
-            file: of_code("the file of code", |frame| frame.file)?,
-            lines: of_code("the lines of code", |frame| frame.lines)?,
-            first_line: first_line.ok_or(Unlike("the first line of code"))?,
+            name: shown.of_code(|frame| frame.name).ok_or(Unlike("the name of code"))?,
+            file: shown.of_code(|frame| frame.file).ok_or(Unlike("the file of code"))?,
+            lines: shown.of_code(|frame| frame.lines).ok_or(Unlike("the lines of code"))?,
+            first_line: shown.first_line().ok_or(Unlike("the first line of code"))?,
             texts: texts.ok_or(Unlike("texts"))?,
             bytes: known.bytes,
         })
@@ -199,10 +166,63 @@ fn current(memory: &impl Memory, known: &Known, frame: usize) -> Option<(usize, 
     })
 }
 
-/// The frames that are behind one, if each has the next there, as far as C may have some of its own in between.
-fn steps(memory: &impl Memory, from: usize, offset: usize) -> impl Iterator<Item = usize> {
+/// What is known, and what memory has of it.
+struct Shown<'a> {
+    known: &'a [KnownFrame],
+    /// The code of each frame, where the frame itself is, and what it holds.
+    codes: Vec<Vec<u8>>,
+    frames: Vec<usize>,
+    held: Vec<Vec<u8>>,
+}
+
+impl<'a> Shown<'a> {
+    /// Two frames at least: one does not say who called it.
+    fn read(memory: &impl Memory, known: &'a Known) -> Option<Self> {
+        let (size, known) = (known.code_size, &known.frames[..]);
+        let codes = known.iter().map(|frame| bytes(memory, frame.code, size)).collect::<Option<_>>()?;
+        let frames = known.iter().map(|frame| word(memory, frame.object.checked_add(FRAME)?));
+        let frames = frames.collect::<Option<Vec<_>>>()?;
+        let held = frames.iter().map(|frame| bytes(memory, *frame, FRAME_SIZE)).collect::<Option<_>>()?;
+        (known.len() > 1).then_some(Self { known, codes, frames, held })
+    }
+
+    fn of_code(&self, kept: impl Fn(&KnownFrame) -> usize) -> Option<usize> {
+        let all = self.known.iter().zip(&self.codes);
+        only(all.map(|(frame, code)| offsets(words(code), |word| word == kept(frame))))
+    }
+
+    fn of_frame(&self, is: impl Fn(&KnownFrame, usize) -> bool) -> Option<usize> {
+        let all = self.known.iter().zip(&self.held);
+        only(all.map(|(frame, held)| offsets(words(held), |word| is(frame, word))))
+    }
+
+    /// A number of C's, of four bytes.
+    fn first_line(&self) -> Option<usize> {
+        let all = self.known.iter().zip(&self.codes);
+        only(all.map(|(frame, code)| {
+            let numbers = code.chunks_exact(4).map(|four| i32::from_ne_bytes(four.try_into().expect("four")));
+            let is = |(_, number): &(usize, i32)| *number == frame.first_line;
+            (0..).step_by(4).zip(numbers).filter(is).map(|(at, _)| at).collect()
+        }))
+    }
+
+    /// Where some have the one that called them, and all of them, if C has frames of its own in between.
+    fn previous(&self, memory: &impl Memory) -> Option<usize> {
+        let pairs = || self.held.iter().zip(&self.frames[1..]);
+        let mut places: Vec<_> =
+            pairs().flat_map(|(held, to)| offsets(words(held), |word| word == *to)).collect();
+        places.sort_unstable();
+        places.dedup();
+        places
+            .retain(|place| pairs().all(|(held, to)| steps(memory, held, *place).any(|frame| frame == *to)));
+        only([places].into_iter())
+    }
+}
+
+/// The frames that are behind one, if each has the next there.
+fn steps(memory: &impl Memory, held: &[u8], offset: usize) -> impl Iterator<Item = usize> {
     let next = move |frame: &usize| word(memory, frame.checked_add(offset)?);
-    std::iter::successors(next(&from), next).take(1 + BETWEEN)
+    std::iter::successors(word_of(held, offset), next).take(1 + BETWEEN)
 }
 
 fn offsets(words: impl Iterator<Item = usize>, is: impl Fn(usize) -> bool) -> Vec<usize> {
@@ -210,9 +230,8 @@ fn offsets(words: impl Iterator<Item = usize>, is: impl Fn(usize) -> bool) -> Ve
 }
 
 /// The one place that all of them have.
-fn only(places: impl Iterator<Item = Option<Vec<usize>>>) -> Option<usize> {
-    let all: Option<Vec<Vec<usize>>> = places.collect();
-    let common = all?.into_iter().reduce(|mut all, each| {
+fn only(places: impl Iterator<Item = Vec<usize>>) -> Option<usize> {
+    let common = places.reduce(|mut all, each| {
         all.retain(|place| each.contains(place));
         all
     })?;

@@ -19,4 +19,4 @@ mod stack;
 
 pub use layout::{Known, KnownFrame, KnownText, Unlike};
 pub use memory::{Memory, OwnMemory};
-pub use stack::{Frame, Stack};
+pub use stack::{Frame, Layout, Stack};

@@ -4,7 +4,7 @@
 //!
 //! Invariant: a stack that was another when it had been read is not given.
 
-use crate::layout::{FRAME_SIZE, Known, Layout, Unlike};
+use crate::layout::{FRAME_SIZE, Known, Offsets, Unlike};
 use crate::lines::line_at;
 use crate::memory::{Memory, bytes, word, word_of};
 use crate::objects::{TYPE, read_bytes};
@@ -23,14 +23,20 @@ pub struct Frame {
     pub line: Option<u32>,
 }
 
+/// Where a process's Python keeps what is read here.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    offsets: Offsets,
+    /// Code of frames that Python does not show: C has them where it calls Python.
+    hidden: Vec<usize>,
+}
+
 /// That of one thread.
 #[derive(Debug)]
 pub struct Stack<M> {
     memory: M,
     layout: Layout,
     thread_state: usize,
-    /// Code of frames that Python does not show: C has them where it calls Python.
-    hidden: Vec<usize>,
 }
 
 /// Where a frame is, as far as it can change.
@@ -41,20 +47,52 @@ struct Standing {
     instruction: usize,
 }
 
-impl<M: Memory> Stack<M> {
-    /// Learns how to read it, from itself.
+impl Layout {
+    /// Learns it from a stack of which all is known.
     ///
     /// # Errors
     /// When something is not found, or not where it should be.
-    pub fn learn(memory: M, known: &Known) -> Result<Self, Unlike> {
-        let layout = Layout::learn(&memory, known)?;
-        let mut stack = Self { memory, layout, thread_state: known.thread_state, hidden: Vec::new() };
-        let codes = |stack: &Self| Some(stack.standing()?.iter().map(|each| each.code).collect::<Vec<_>>());
+    pub fn learn(memory: &impl Memory, known: &Known) -> Result<Self, Unlike> {
+        let mut layout = Self { offsets: Offsets::learn(memory, known)?, hidden: Vec::new() };
         let shown: Vec<usize> = known.frames.iter().map(|frame| frame.code).take(DEEPEST).collect();
-        stack.hidden = codes(&stack).ok_or(Unlike("a stack"))?;
-        stack.hidden.retain(|code| !shown.contains(code));
-        stack.hidden.dedup();
-        if codes(&stack) == Some(shown) { Ok(stack) } else { Err(Unlike("a stack")) }
+        layout.hidden = layout.codes(memory, known.thread_state).ok_or(Unlike("a stack"))?;
+        layout.hidden.retain(|code| !shown.contains(code));
+        layout.hidden.dedup();
+        let read = layout.codes(memory, known.thread_state);
+        if read == Some(shown) { Ok(layout) } else { Err(Unlike("a stack")) }
+    }
+
+    fn codes(&self, memory: &impl Memory, thread_state: usize) -> Option<Vec<usize>> {
+        Some(self.standing(memory, thread_state)?.iter().map(|each| each.code).collect())
+    }
+
+    fn standing(&self, memory: &impl Memory, thread_state: usize) -> Option<Vec<Standing>> {
+        let (mut all, mut next) = (Vec::new(), self.offsets.current(memory, thread_state)?);
+        // Those of C's count as well, so that a circle has an end.
+        for _ in 0..2 * DEEPEST {
+            if next == 0 || all.len() == DEEPEST {
+                break;
+            }
+            let frame = bytes(memory, next, FRAME_SIZE)?;
+            let code = self.offsets.code_of(&frame)?;
+            if self.is_code(memory, code) && !self.hidden.contains(&code) {
+                let instruction = word_of(&frame, self.offsets.instruction)?;
+                all.push(Standing { frame: next, code, instruction });
+            }
+            next = word_of(&frame, self.offsets.previous)?;
+        }
+        Some(all)
+    }
+
+    fn is_code(&self, memory: &impl Memory, address: usize) -> bool {
+        address.checked_add(TYPE).and_then(|at| word(memory, at)) == Some(self.offsets.code_type)
+    }
+}
+
+impl<M: Memory> Stack<M> {
+    /// Of the thread that has this state.
+    pub fn new(memory: M, layout: Layout, thread_state: usize) -> Self {
+        Self { memory, layout, thread_state }
     }
 
     /// Its frames, if it stood still while they were read.
@@ -65,29 +103,11 @@ impl<M: Memory> Stack<M> {
     }
 
     fn standing(&self) -> Option<Vec<Standing>> {
-        let (mut all, mut next) = (Vec::new(), self.layout.current(&self.memory, self.thread_state)?);
-        // Those of C's count as well, so that a circle has an end.
-        for _ in 0..2 * DEEPEST {
-            if next == 0 || all.len() == DEEPEST {
-                break;
-            }
-            let frame = bytes(&self.memory, next, FRAME_SIZE)?;
-            let code = self.layout.code_of(&frame)?;
-            if self.is_code(code) && !self.hidden.contains(&code) {
-                let instruction = word_of(&frame, self.layout.instruction)?;
-                all.push(Standing { frame: next, code, instruction });
-            }
-            next = word_of(&frame, self.layout.previous)?;
-        }
-        Some(all)
-    }
-
-    fn is_code(&self, address: usize) -> bool {
-        address.checked_add(TYPE).and_then(|at| word(&self.memory, at)) == Some(self.layout.code_type)
+        self.layout.standing(&self.memory, self.thread_state)
     }
 
     fn read(&self, standing: Standing) -> Option<Frame> {
-        let (memory, layout) = (&self.memory, &self.layout);
+        let (memory, layout) = (&self.memory, &self.layout.offsets);
         let code = bytes(memory, standing.code, layout.code_size)?;
         let text = |offset| layout.texts.read(memory, word_of(&code, offset)?);
         let first = code.get(layout.first_line..)?.first_chunk().map(|four| i32::from_ne_bytes(*four))?;

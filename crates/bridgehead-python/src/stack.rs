@@ -7,8 +7,9 @@
 use std::env;
 use std::path::MAIN_SEPARATOR;
 
-use bridgehead_frames::{Frame, Known, KnownFrame, KnownText, OwnMemory};
+use bridgehead_frames::{Frame, Known, KnownFrame, KnownText, Layout, OwnMemory};
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyString};
 
 use crate::ffi;
@@ -37,12 +38,12 @@ pub(crate) struct Stack {
 impl Stack {
     /// Nothing if the system does not show memory, or this Python keeps its frames as no other does.
     pub(crate) fn of_this_thread(py: Python<'_>, files: Files) -> PyResult<Option<Self>> {
+        // Each thread may find it out, at the same time too, and finds the same.
+        static LAYOUT: PyOnceLock<Option<Layout>> = PyOnceLock::new();
         let Ok(memory) = OwnMemory::open() else { return Ok(None) };
-        // Alive until all is learned.
-        let texts = TEXTS.map(|text| PyString::new(py, text));
-        let frames = frames(py)?;
-        let known = known(py, &texts, &frames)?;
-        Ok(bridgehead_frames::Stack::learn(memory, &known).ok().map(|frames| Self { frames, files }))
+        let layout = LAYOUT.get_or_try_init(py, || layout(py, &memory))?.clone();
+        let stack = |layout| bridgehead_frames::Stack::new(memory, layout, ffi::thread_state(py));
+        Ok(layout.map(|layout| Self { frames: stack(layout), files }))
     }
 
     /// The innermost line of the application's own; of whatever is called, if there is none.
@@ -75,6 +76,14 @@ fn in_words(frame: &Frame) -> String {
         Some(line) => format!("{}() at {file}:{line}", frame.name),
         None => format!("{}() in {file}", frame.name),
     }
+}
+
+/// Learned from the stack on which this is called.
+fn layout(py: Python<'_>, memory: &OwnMemory) -> PyResult<Option<Layout>> {
+    // Alive until all is learned.
+    let texts = TEXTS.map(|text| PyString::new(py, text));
+    let frames = frames(py)?;
+    Ok(Layout::learn(memory, &known(py, &texts, &frames)?).ok())
 }
 
 /// From the innermost on.
