@@ -180,9 +180,8 @@ check-dependencies: environment
 	@.ci/deny
 
 .PHONY: macos
-macos: ## whether the Rust code compiles for macOS (once: rustup target add aarch64-apple-darwin)
-	env -u PYO3_PYTHON PYO3_NO_PYTHON=1 PYO3_CROSS_PYTHON_VERSION=3.12 cargo clippy --workspace --all-targets --locked \
-		--target aarch64-apple-darwin --target-dir target/darwin -- -D warnings
+macos: environment ## whether the Rust code compiles for macOS, from Linux too
+	@.ci/macos $(VENV)
 
 .PHONY: format
 format: environment ## write the format that `make check` wants

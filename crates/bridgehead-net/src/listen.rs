@@ -291,6 +291,7 @@ impl Open {
 }
 
 /// The kernel does not see progress behind a window that opens in small steps, so it judges well after `reading` does.
+#[cfg(target_os = "linux")]
 const KERNEL: u32 = 4;
 
 /// Refused, the kernel tries for a quarter of an hour, and a write's own time ends it before.
