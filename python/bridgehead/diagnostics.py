@@ -6,6 +6,7 @@ Invariant: asking changes nothing, and costs what counting the loop's tasks does
 """
 
 import asyncio
+import os
 import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -160,13 +161,19 @@ def executor_of(loop: asyncio.AbstractEventLoop) -> Executor | None:
             return None
         executor = _executors[loop]
     if executor is None:
-        return Executor(queued=0, threads=0, most=0)
+        return Executor(queued=0, threads=0, most=_usual_most())
     try:
         return Executor(
             queued=executor._work_queue.qsize(), threads=len(executor._threads), most=executor._max_workers
         )
     except AttributeError:  # it is of somebody's own kind
         return None
+
+
+def _usual_most() -> int:
+    """Of one that asyncio makes at the first call: as many as `ThreadPoolExecutor` has by itself."""
+    count = getattr(os, "process_cpu_count", os.cpu_count)  # the former from 3.13 on
+    return min(32, (count() or 1) + 4)
 
 
 def show_executor(loop: asyncio.AbstractEventLoop) -> None:

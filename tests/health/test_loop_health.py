@@ -233,6 +233,18 @@ def test_what_holds_the_loop_while_no_request_runs_is_seen_counted_and_named(loo
         assert ("hold_alone() at " in step["place"], step["request"]) == (True, "")
 
 
+def test_how_many_threads_there_may_be_is_known_before_the_first() -> None:
+    async def before_and_after() -> tuple[diagnostics.Executor | None, diagnostics.Executor | None]:
+        loop = asyncio.get_running_loop()
+        before = diagnostics.executor_of(loop)
+        await asyncio.to_thread(int)
+        return before, diagnostics.executor_of(loop)
+
+    before, after = asyncio.run(before_and_after())
+    assert before is not None and after is not None
+    assert (before.threads, before.most) == (0, after.most)
+
+
 def test_what_a_loop_of_somebody_elses_hides_of_its_executor_is_not_made_up() -> None:
     uvloop = pytest.importorskip("uvloop")
     loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
