@@ -77,6 +77,8 @@ class CommandServer(Server):
             await super().startup(sockets)
         finally:
             self._control.has_started()
+        if self._books is not None:
+            self._control.shows(self._books.watched.sheet)
 
     @property
     def _process_goes_on(self) -> bool:

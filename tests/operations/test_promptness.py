@@ -95,3 +95,29 @@ def test_operators_are_answered_at_once_during_the_end() -> None:
             assert ask_all(operators, "during the end") == {503}
             assert client.read_response().body == b"waited"
         server.wait_exit()
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_server_that_was_told_to_end_is_not_ready_though_its_loop_has_yet_to_hear_of_it(
+    loop: str, workers: str, tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "0")
+    with Server("blocking_app:app", "--loop", loop, "--workers", workers, *ADMIN) as server:
+        operators = Operators(server)
+        operators.until(lambda: operators.ask("/readyz") == (200, "ok\n"))
+        with server.connect() as client:
+            client.send(request(f"/block?gates={tmp_path}"))
+            operators.until(lambda: held(operators) == ["serving"])
+            server.signal(signal.SIGTERM)
+            operators.until(lambda: held(operators) == ["last_call"])
+            ready, why = operators.ask("/readyz")
+            assert (ready, why.count("is about to end")) == (503, why.count("worker "))
+            os.close(os.open(tmp_path / "0", os.O_WRONLY))
+            assert client.read_response().body == b"at last"
+        server.assert_ended_well()
+
+
+def held(operators: Operators) -> list[str]:
+    """The condition of each worker whose loop is held."""
+    workers = operators.status()["workers"]
+    return [each["condition"] for each in workers if each["loop"]["blocked_for"] > 0]

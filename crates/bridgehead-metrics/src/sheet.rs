@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::cause::Cause;
-use crate::cells::{Closing, Counter, Gauge, REASONS, Timing};
+use crate::cells::{Closing, Condition, Counter, Gauge, REASONS, Timing};
 use crate::figures::{self, Figures};
 use crate::gates;
 use crate::histogram::{self, Distribution};
@@ -72,6 +72,15 @@ impl Sheet {
     pub fn set(&self, gauge: Gauge, value: u64) {
         if let Some(word) = self.word(gauge as usize) {
             word.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// Its worker, if it serves, is about to end. For whoever knows that, before it does or in its place.
+    pub fn last_call(&self) {
+        if let Some(word) = self.word(Gauge::Condition as usize) {
+            let (from, to) = (Condition::Serving as u64, Condition::LastCall as u64);
+            // Whoever is further already stays there.
+            let _ = word.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
 

@@ -174,6 +174,11 @@ impl Sheets {
         }
     }
 
+    /// All of them that serve are about to end.
+    pub fn last_call(&self) {
+        (0..PLACES).for_each(|place| self.at(place).last_call());
+    }
+
     /// The worker at this place is gone at this time, in milliseconds since 1970: what it counted is kept, as is how it stood,
     /// and its place is blank.
     pub fn give_up(&self, place: usize, now: u64) {

@@ -32,6 +32,7 @@ use crate::due::Due;
 use crate::early;
 use crate::ffi::{self, Disposition};
 use crate::last_words;
+use crate::sheets::Sheet;
 
 /// Between looks whether somebody took a signal away from us below Python, which `own_handlers.py` does not see.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -65,6 +66,8 @@ struct Shared {
     expected: watch::Sender<Option<Due>>,
     /// Whether the first signal has come. Set by the control thread before anybody hears of it, read by the loop's.
     ending: AtomicBool,
+    /// Where operators look whether the server is ready. Set by the loop's thread once it is, written to by the control thread.
+    sheet: OnceLock<bridgehead_metrics::Sheet>,
     /// Who tells the loop. Started by the control thread, waited for by the loop's: an interpreter that ends under a
     /// thread that is attached to it aborts the process.
     teller: Mutex<Option<JoinHandle<()>>>,
@@ -117,6 +120,7 @@ impl Control {
             patience,
             expected: watch::Sender::new(None),
             ending: AtomicBool::new(false),
+            sheet: OnceLock::new(),
             teller: Mutex::new(None),
         });
         // A signal that comes meanwhile waits until all is in its place.
@@ -171,6 +175,15 @@ impl Control {
         let within = Duration::try_from_secs_f64(seconds)?;
         self.shared.expected.send_replace(Some(Due::unless_started(within, code)));
         Ok(())
+    }
+
+    /// That the server is about to end is to be seen there from the first signal on, though the loop may have yet to hear of it.
+    fn shows(&self, sheet: &Sheet) {
+        // It is told once: a server has one.
+        let _ = self.shared.sheet.set(sheet.words());
+        if self.shared.ending.load(Ordering::Relaxed) {
+            self.shared.show_the_end();
+        }
     }
 
     /// It has started, or never will.
@@ -293,9 +306,14 @@ impl Shared {
                 ffi::die_by(caught.signal);
             }
             self.ending.store(true, Ordering::Relaxed);
+            self.show_the_end();
             due = Some(Due::after_a_signal(self.patience, asked_for));
             self.tell(caught);
         }
+    }
+
+    fn show_the_end(&self) {
+        self.sheet.get().into_iter().for_each(bridgehead_metrics::Sheet::last_call);
     }
 
     /// The loop did not start or end in time: something holds it, and the process ends without it.

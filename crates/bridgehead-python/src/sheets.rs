@@ -111,6 +111,11 @@ impl Sheets {
         Sheet(self.0.at(place))
     }
 
+    /// All workers are about to end, of which their loops may have yet to hear.
+    fn last_call(&self) {
+        self.0.last_call();
+    }
+
     /// The worker at this place is gone: what it counted is kept, and its place is blank.
     fn give_up(&self, place: usize) {
         self.0.give_up(place, milliseconds());

@@ -293,6 +293,8 @@ class Crew:
         """Everybody is to leave, within one time for all."""
         now = time.monotonic()
         self._deadline, self._gates = now + self._grace, now + self._delay
+        # As soon as operators ask: a worker whose loop is held hears of it later.
+        self._terms.figures.sheets.last_call()
         log.stopping()
         self._notices.stopping()
         self._shut_gates()
