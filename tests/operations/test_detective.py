@@ -120,7 +120,7 @@ def test_what_holds_the_loop_with_the_gil_is_told_while_it_does(loop: str) -> No
             operators.until(lambda: operators.status()["blocking"] != [])
             [place] = operators.status()["blocking"]
             assert re.fullmatch(r"sleep_with_the_lock\(\) at (\S+/)?health_app.py:\d+", place["place"])
-            assert (place["request"], place["cause"]) == ("GET /hold", "call_with_gil")
+            assert (place["request"], place["cause"], place["count"]) == ("GET /hold", "call_with_gil", 1)
             [worker] = operators.status()["workers"]
             assert worker["loop"]["longest_request"] == "GET /hold"
             assert "has been held" not in server.stderr

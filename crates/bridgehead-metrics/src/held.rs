@@ -48,7 +48,12 @@ impl Sheet {
         let held_at = self.place_that_holds();
         let as_it_stands = |(at, place): (usize, BlockingPlace)| match held_at {
             Some(held_at) if held_at == at => {
-                BlockingPlace { longest: place.longest.max(self.held_for()), ..place }
+                // It may not be counted yet: that is done when its place is told.
+                BlockingPlace {
+                    longest: place.longest.max(self.held_for()),
+                    count: place.count.max(1),
+                    ..place
+                }
             }
             _ => place,
         };
