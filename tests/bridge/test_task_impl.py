@@ -69,6 +69,8 @@ def test_a_trace_has_a_line_for_each_drive() -> None:
         assert server.ask("/mixed/spawn").body == b"spawn"
         assert server.ask("/hello?" + "x" * 5000).status == 200
         lines = [server.wait_line("of request", count=count) for count in (1, 2, 3)]
+    # One behind the other, so that whatever the first had is free again.
+    assert [line.partition("of request ")[2].partition(" ")[0] for line in lines] == ["1", "1", "2"]
     assert "(GET /mixed/spawn): steps 1, yielded _GatheringFuture, waits" in lines[0]
     assert "(GET /mixed/spawn): steps 1, yielded nothing, returned" in lines[1]
     assert "(GET /hello): steps 1, yielded nothing, returned" in lines[2]

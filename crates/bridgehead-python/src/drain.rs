@@ -298,7 +298,7 @@ impl Bridge {
             let send = SendFunction::new(http.clone_ref(py));
             let arguments = (&this.callables.application, scope, receive, send, &http);
             let coroutine = this.callables.answer.bind(py).call1(arguments)?;
-            let request = Request { token: Token(key), head: &head };
+            let request = Request { head: &head };
             let context = ffi::copy_of(this.context.bind(py))?;
             spans::attach(this.callables.attach.as_ref(), &context, story.as_deref())?;
             this.stepper.start(coroutine, context, request)

@@ -34,7 +34,7 @@ pub(crate) fn stepper(
         return Ok(Box::new(RealTask::new(event_loop, task_type)?));
     };
     let tasks = RealTask::new(event_loop, task_type)?;
-    Ok(Box::new(RequestTask { driver, tasks, listener: trace.map(Arc::new) }))
+    Ok(Box::new(RequestTask { driver, tasks, listener: trace.map(Listener::new) }))
 }
 
 /// Makes parked tasks.
@@ -42,7 +42,7 @@ struct RequestTask {
     driver: Py<Driver>,
     tasks: RealTask,
     /// Who is told of each drive, if anybody is.
-    listener: Option<Listener>,
+    listener: Option<Arc<Listener>>,
 }
 
 impl Stepper for RequestTask {

@@ -5,14 +5,12 @@
 //!
 //! Invariant: called on the loop's thread, in a callback, with no task current.
 
-use bridgehead_net::{RequestHead, Token};
+use bridgehead_net::RequestHead;
 use pyo3::prelude::*;
 
 /// Whose coroutine it is.
 #[derive(Clone, Copy)]
 pub(crate) struct Request<'a> {
-    /// Of those that run, no two have the same.
-    pub(crate) token: Token,
     pub(crate) head: &'a RequestHead,
 }
 

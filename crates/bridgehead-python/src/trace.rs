@@ -5,25 +5,35 @@
 //! Invariant: a line is bounded, whatever the client has written into it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bridgehead_asgi::Excerpt;
-use bridgehead_net::Token;
 use pyo3::prelude::*;
 
 use crate::stepper::Request;
 
-/// Who is told.
-pub(crate) type Listener = Arc<Py<PyAny>>;
+/// Who is told, and of how many requests so far.
+pub(crate) struct Listener {
+    told: Py<PyAny>,
+    // Changed on the loop's thread alone, but what a class of Python's has is shareable.
+    requests: AtomicU64,
+}
+
+impl Listener {
+    pub(crate) fn new(told: Py<PyAny>) -> Arc<Self> {
+        Arc::new(Self { told, requests: AtomicU64::new(0) })
+    }
+}
 
 /// The drives of one request.
 pub(crate) struct Trace {
     request: String,
-    listener: Listener,
+    listener: Arc<Listener>,
 }
 
 impl Trace {
-    pub(crate) fn new(request: Request<'_>, listener: &Listener) -> Box<Self> {
-        let Request { token: Token(number), head } = request;
+    pub(crate) fn new(Request { head }: Request<'_>, listener: &Arc<Listener>) -> Box<Self> {
+        let number = listener.requests.fetch_add(1, Ordering::Relaxed) + 1;
         let request = format!(
             "request {number} ({} {})",
             Excerpt::of(head.method.as_str()),
@@ -66,7 +76,7 @@ impl<'a> Account<'a> {
         let (request, steps) = (&trace.request, self.steps);
         let yielded = if self.yielded.is_empty() { "nothing" } else { &self.yielded };
         let line = format!("drive of {request}: steps {steps}, yielded {yielded}, {why}");
-        if let Err(error) = trace.listener.call1(py, (line,)) {
+        if let Err(error) = trace.listener.told.call1(py, (line,)) {
             error.write_unraisable(py, None);
         }
     }
