@@ -25,7 +25,7 @@ class Outcome:
 
     answers: dict[str, Any]
     exit_code: int
-    tracebacks: int
+    tracebacks: list[str]
     seconds: float
 
 
@@ -78,7 +78,7 @@ def outcome(application: Application, server: str) -> Outcome:
     return Outcome(
         answers=answers,
         exit_code=code,
-        tracebacks=said.count("Traceback (most recent call last)"),
+        tracebacks=[each[:2000] for each in said.split("Traceback (most recent call last)")[1:]],
         seconds=time.monotonic() - began,
     )
 
@@ -93,8 +93,11 @@ def differences(theirs: Outcome, ours: Outcome) -> list[str]:
     ]
     if theirs.exit_code != ours.exit_code:
         wrong.append(f"it ends with {theirs.exit_code} under uvicorn, with {ours.exit_code} here")
-    if ours.tracebacks > theirs.tracebacks:
-        wrong.append(f"{theirs.tracebacks} tracebacks in its log under uvicorn, {ours.tracebacks} here")
+    if len(ours.tracebacks) > len(theirs.tracebacks):
+        told = "\n".join(ours.tracebacks)
+        wrong.append(
+            f"{len(theirs.tracebacks)} tracebacks in its log under uvicorn, {len(ours.tracebacks)} here:\n{told}"
+        )
     return wrong
 
 

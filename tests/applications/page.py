@@ -6,11 +6,12 @@ Not a test: each `client.py` says what it does with the page, and prints what it
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from browser import Browser
+from browser import CHROMIUM, Browser
 
 SHOWN = "document.body.innerText"
 
@@ -63,5 +64,7 @@ class Page:
 @contextmanager
 def page(port: str) -> Iterator[Page]:
     """A browser of its own for the application on this port."""
+    if CHROMIUM is None:
+        sys.exit("it is asked by Chromium, and there is none here: leave it out (NAMES=…)")
     with Browser(Path.cwd() / "browser") as browser:
         yield Page(browser, port)
