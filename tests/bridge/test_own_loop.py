@@ -7,6 +7,20 @@ from harness import HAS_FUSED, UVICORN, Server, request
 from harness.server import COMPLAINTS
 
 
+@pytest.mark.skipif(UVICORN, reason="uvicorn has no runtimes")
+@pytest.mark.parametrize("runtime", ["fused", "auto", "threaded"])
+def test_a_fused_runtime_that_cannot_be_had_of_a_loop_of_another_make_is_told(runtime: str) -> None:
+    if runtime == "fused" and not HAS_FUSED:
+        pytest.skip("the fused runtime is Linux's")
+    # A way that `--loop` has for any function that makes a loop.
+    options = ("--loop", "asyncio:SelectorEventLoop", "--runtime", runtime)
+    with Server("lifecycle_app:app", *options) as server:
+        assert server.ask("/hello").status == 200
+        server.stop()
+        told = "runtime is fused, but a loop that is not Bridgehead's own is left alone"
+        assert server.stderr.count(told) == (runtime == "fused")
+
+
 @pytest.mark.skipif(UVICORN, reason="the names of loops are ours")
 def test_a_handler_may_stop_the_loop(loop: str) -> None:
     with Server("lifecycle_app:app", "--loop", loop, allow=COMPLAINTS) as server, server.connect() as client:
