@@ -225,7 +225,8 @@ def test_behind_a_killed_parent_nobody_waits_for_a_worker_that_does_nothing(how:
             try:
                 [other] = {*imported(server)} - {idler}
                 server.signal(signal.SIGKILL)
-                wait_gone([other])
+                # Both: one that is being ended closes its files one by one.
+                wait_gone([server.pid, other])
                 assert not is_listened_at(server.port)
                 # Another server may be there, though the socket of this one is still somebody's.
                 with Server("workers_app:app", "--port", str(server.port)) as next_one:
