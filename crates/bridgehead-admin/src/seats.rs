@@ -13,7 +13,6 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 /// All of them.
 #[derive(Debug)]
 pub(crate) struct Seats {
-    most: u32,
     free: Arc<Semaphore>,
     // Who may wait for one.
     room: Semaphore,
@@ -32,7 +31,7 @@ pub(crate) struct Seat {
 impl Seats {
     pub(crate) fn new(most: u32) -> Self {
         let free = Arc::new(Semaphore::new(most as usize));
-        Self { most, free, room: Semaphore::new(most as usize), taken: Mutex::default() }
+        Self { free, room: Semaphore::new(most as usize), taken: Mutex::default() }
     }
 
     /// For one who comes: a free one, or that of the one who has asked nothing for longest.
@@ -47,11 +46,6 @@ impl Seats {
         let leave = Arc::new(Notify::new());
         self.taken().push_back(Arc::clone(&leave));
         Seat { _permit: permit, leave, seats: Arc::clone(self) }
-    }
-
-    /// Nobody is left.
-    pub(crate) async fn all_free(&self) {
-        let _ = self.free.acquire_many(self.most).await;
     }
 
     fn taken(&self) -> MutexGuard<'_, VecDeque<Arc<Notify>>> {
@@ -122,7 +116,7 @@ mod tests {
         let next = next.await.expect("it has a seat");
         assert_eq!(seats.taken().len(), 2);
         drop((one, next));
-        seats.all_free().await;
+        assert_eq!(seats.free.available_permits(), 2);
         assert!(seats.taken().is_empty());
     }
 }

@@ -19,8 +19,9 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::oneshot;
+use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use crate::accept::wants_openmetrics;
@@ -138,16 +139,21 @@ pub async fn serve(admin: Arc<Admin>, listener: Listener, stop: oneshot::Receive
     let door = Door::open(listener)?;
     let seats = Arc::new(Seats::new(CONNECTIONS));
     let mut stop = pin!(stop);
+    let mut guests = JoinSet::new();
     loop {
         tokio::select! {
             _ = &mut stop => break,
             _ = looks.tick() => admin.look(),
-            () = door.let_in(&admin, &seats) => {}
+            Some(_) = guests.join_next() => {}
+            guest = door.let_in() => match guest {
+                Ok(guest) => drop(guests.spawn(guest.converse(Arc::clone(&admin), Arc::clone(&seats)))),
+                Err(_) => sleep(PAUSE).await,
+            }
         }
     }
     drop(door);
-    // A probe that has asked is answered.
-    let _ = timeout(LAST, seats.all_free()).await;
+    // A probe that was let in is answered, though it may have yet to sit down. Others wait at the door.
+    let _ = timeout(LAST, async { while guests.join_next().await.is_some() {} }).await;
     Ok(())
 }
 
@@ -159,6 +165,17 @@ struct Door {
 enum Open {
     Tcp(TcpListener),
     Unix(UnixListener),
+}
+
+/// Who was let in.
+struct Guest {
+    stream: Stream,
+    _claim: Claim,
+}
+
+enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
 }
 
 impl Door {
@@ -176,27 +193,25 @@ impl Door {
     }
 
     /// Lets in the next one. Dropped while it waits, it has let in nobody.
-    async fn let_in(&self, admin: &Arc<Admin>, seats: &Arc<Seats>) {
-        let (admin, seats) = (Arc::clone(admin), Arc::clone(seats));
-        let failed = match &self.open {
-            Open::Tcp(listener) => listener.accept().await.map(|(stream, _)| {
-                let claim = Claim::on(&stream);
-                tokio::spawn(async move {
-                    let _kept = claim;
-                    converse(stream, admin, &seats).await;
-                });
-            }),
-            Open::Unix(listener) => listener.accept().await.map(|(stream, _)| {
-                let claim = Claim::on(&stream);
-                tokio::spawn(async move {
-                    let _kept = claim;
-                    converse(stream, admin, &seats).await;
-                });
-            }),
-        }
-        .is_err();
-        if failed {
-            sleep(PAUSE).await;
+    async fn let_in(&self) -> io::Result<Guest> {
+        Ok(match &self.open {
+            Open::Tcp(listener) => {
+                let (stream, _) = listener.accept().await?;
+                Guest { _claim: Claim::on(&stream), stream: Stream::Tcp(stream) }
+            }
+            Open::Unix(listener) => {
+                let (stream, _) = listener.accept().await?;
+                Guest { _claim: Claim::on(&stream), stream: Stream::Unix(stream) }
+            }
+        })
+    }
+}
+
+impl Guest {
+    async fn converse(self, admin: Arc<Admin>, seats: Arc<Seats>) {
+        match self.stream {
+            Stream::Tcp(stream) => converse(stream, admin, &seats).await,
+            Stream::Unix(stream) => converse(stream, admin, &seats).await,
         }
     }
 }
