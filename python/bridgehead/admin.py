@@ -6,6 +6,7 @@ Invariant: it listens before the first client is let in, and until the last one 
 """
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bridgehead import forks, log, sockets
@@ -34,9 +35,10 @@ class Wanted:
 class Desk:
     """Answers operators, from the moment it is made."""
 
-    def __init__(self, config: Config, figures: Sheet | Sheets) -> None:
+    def __init__(self, config: Config, figures: Sheet | Sheets, left: Sequence[Bound] | None = None) -> None:
+        """`left`: the sockets of who has answered there before."""
         try:
-            self._bound = bind([_address(config.admin)], backlog=_BACKLOG) if config.admin else []
+            self._bound = _bound(config) if left is None else [*left]
         except StartError as problem:
             raise problem.within("admin") from None
         forks.register(each.socket for each in self._bound)
@@ -44,13 +46,22 @@ class Desk:
         self._threads: list[Admin] = []
         self.show(figures)
         for each in self._bound:
-            log.logger().info("Operators are answered on %s", each.label)
+            if left is None:
+                log.logger().info("Operators are answered on %s", each.label)
 
     def show(self, figures: Sheet | Sheets) -> None:
         """Tell of these from here on; who asks meanwhile waits."""
         for thread in self._threads:
             thread.close()
         self._threads = [Admin(_wanted(self._config, each, figures)) for each in self._bound]
+
+    def leave(self) -> list[Bound]:
+        """Answer nobody any more. Who asks waits for whom these sockets are given to."""
+        for thread in self._threads:
+            thread.close()
+        left, self._threads, self._bound = self._bound, [], []
+        forks.forget(each.socket for each in left)
+        return left
 
     def close(self) -> None:
         """Let nobody in any more."""
@@ -69,6 +80,10 @@ def refuse_taken(config: Config) -> None:
             sockets.refuse_taken([_address(config.admin)])
         except StartError as problem:
             raise problem.within("admin") from None
+
+
+def _bound(config: Config) -> list[Bound]:
+    return bind([_address(config.admin)], backlog=_BACKLOG) if config.admin else []
 
 
 def _address(written: str) -> Address:

@@ -23,17 +23,20 @@ from typing import TYPE_CHECKING
 
 from bridgehead import config as options
 from bridgehead import forks, log, terminal
-from bridgehead._native import early_signals_heard, give_back_early_signals, take_early_signals
+from bridgehead._native import Sheet, early_signals_heard, give_back_early_signals, take_early_signals
 from bridgehead.command import CommandServer
 from bridgehead.home import Home
 from bridgehead.notices import Notices
 from bridgehead.patience import Patience
 from bridgehead.server_config import Config
+from bridgehead.sockets import Bound
+from bridgehead.station import OWN_PLACE
 from bridgehead.taken_signals import Taken
 from bridgehead.terminal import Terminal
 
 if TYPE_CHECKING:
     from bridgehead.succession import Succession
+    from bridgehead.supervisor.figures import Figures
     from bridgehead.supervisor.hired import Start
 
 _PAUSE = 1.0  # seconds until a limit asks for another successor, when one did not come up
@@ -64,6 +67,8 @@ class Alone(CommandServer):
         self._recall = self._recalled.fileno()
         forks.register([self._lent, self._recalled])
         self._succession: Succession | None = None
+        self._figures: Figures | None = None
+        self._operators: list[Bound] = []  # the sockets at which they ask, between two who answer
         self._not_before = 0.0
         self._pause = _PAUSE
         self._is_succeeded = False
@@ -95,11 +100,13 @@ class Alone(CommandServer):
             signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED)
             self._control.close()
             if not self._control.heard and not self._told:
-                self._succession.become_parent(lambda: self._told)
+                self._succession.become_parent(lambda: self._told, self._operators)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _BLOCKED)  # it came when the loop was closed
         if not self._is_passed_on:
             self._succession.tell(signal.SIGTERM)
         self._succession.end()
+        for each in self._operators:
+            each.close()
         super()._leave()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -116,6 +123,22 @@ class Alone(CommandServer):
         super()._reopen()
         if self._succession is not None:
             self._succession.tell(signal.SIGUSR1)
+
+    def _sheet(self) -> Sheet:
+        """For operators it is kept when this server is over: others go on to count beside it."""
+        if not self.config.admin:
+            return super()._sheet()
+        # Imported when it is needed: few servers need it.
+        from bridgehead.supervisor.figures import Figures
+
+        self._figures = Figures()
+        self._figures.sheets.count_start("initial")
+        return self._figures.sheets.at(OWN_PLACE)
+
+    def _close_sockets(self) -> None:
+        if self._is_succeeded and self._books is not None:
+            self._operators = self._books.leave()
+        super()._close_sockets()
 
     def _patience(self) -> Patience:
         return Patience.of_retiring(self.config) if self._is_succeeded else super()._patience()
@@ -253,6 +276,7 @@ class Alone(CommandServer):
             self._home,
             lambda: on_the_loop("_take_leave"),
             lambda: on_the_loop("_stay"),
+            self._figures,
         )
         # Descriptors of its own: if this server ends before, it closes these.
         theirs = [replace(each, socket=each.socket.dup()) for each in self._bound]

@@ -4,6 +4,7 @@ Invariant: they may from before the application's startup until after its shutdo
 """
 
 import asyncio
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from bridgehead import vigil
@@ -11,14 +12,15 @@ from bridgehead._native import Sheet, Sheets
 from bridgehead.admin import Desk
 from bridgehead.config import Config
 from bridgehead.diagnostics import Watched
+from bridgehead.sockets import Bound
 from bridgehead.station import Station
 
 
 class Books:
     """Of one server, on the loop that runs."""
 
-    def __init__(self, config: Config, station: Station | None) -> None:
-        sheet = Sheet() if station is None else station.sheet
+    def __init__(self, config: Config, station: Station | None, make_sheet: Callable[[], Sheet]) -> None:
+        sheet = make_sheet() if station is None else station.sheet
         self._desk: Desk | None = None
         self._slow_step = config.slow_step
         if station is None:  # of one worker among several its parent tells operators
@@ -31,6 +33,11 @@ class Books:
         """Tell operators of these from here on."""
         if self._desk is not None:
             self._desk.show(figures)
+
+    def leave(self) -> list[Bound]:
+        """The sockets at which operators ask, for who answers them from here on."""
+        desk, self._desk = self._desk, None
+        return desk.leave() if desk is not None else []
 
     def vigil(self, what: str) -> AbstractContextManager[None]:
         """Have it told what holds the loop while no network serves on it, but the application does this."""

@@ -168,7 +168,7 @@ class Server(Stateful):
             if sockets is not None:
                 self._bound = adopt(sockets, backlog=self.config.backlog, secure=self.config.is_ssl)
                 forks.register(each.socket for each in self._bound)
-            books = self._books = Books(self.config, self._station)
+            books = self._books = Books(self.config, self._station, self._sheet)
             with books.vigil("startup"):
                 is_up = await self._unless_told(self.lifespan.startup())
             if not is_up:

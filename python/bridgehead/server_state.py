@@ -12,6 +12,7 @@ from collections.abc import Iterator, Set
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from bridgehead._native import Sheet
 from bridgehead.lifetime import Lifetime
 from bridgehead.patience import Patience
 from bridgehead.server_config import Config
@@ -111,6 +112,10 @@ class Stateful:
     def _patience(self) -> Patience:
         """How long the end may take."""
         return Patience.of(self.config, os.environ)
+
+    def _sheet(self) -> Sheet:
+        """Where it counts, if it has no place among others."""
+        return Sheet()
 
     @cached_property
     def _lifetime(self) -> Lifetime:

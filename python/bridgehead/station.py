@@ -13,6 +13,8 @@ from typing import Any, Self
 
 from bridgehead._native import Board, Sheets
 
+OWN_PLACE = 0  # of a process that serves by itself, and may have a successor
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posting:

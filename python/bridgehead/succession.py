@@ -17,7 +17,9 @@ from bridgehead._native import Sheets
 from bridgehead.config import Config
 from bridgehead.home import Home
 from bridgehead.sockets import Bound
+from bridgehead.station import OWN_PLACE
 from bridgehead.supervisor.crew import Crew
+from bridgehead.supervisor.figures import Figures
 from bridgehead.supervisor.handover import Handover
 from bridgehead.supervisor.hired import Start, Terms
 from bridgehead.supervisor.slots import Slots
@@ -49,9 +51,16 @@ class Succession:
     """Begins when it is made. One of the two is called, on a thread of its own."""
 
     def __init__(
-        self, config: Config, home: Home, ready: Callable[[], object], failed: Callable[[], object]
+        self,
+        config: Config,
+        home: Home,
+        ready: Callable[[], object],
+        failed: Callable[[], object],
+        figures: Figures | None,
     ) -> None:
+        """`figures`: what this process counts, at its own place, if anybody wants to know."""
         self._config, self._home = config, home
+        self._figures = figures
         self._when_ready, self._when_failed = ready, failed
         self._passed = Passed()
         self._thread: threading.Thread | None = None
@@ -60,7 +69,10 @@ class Succession:
     def begin(self, bound: Sequence[Bound], why: Start) -> None:
         """Start a worker on these sockets, which are the parent's from here on."""
         self._slots = Slots([bound])
-        self._terms = Terms(self._config, self._home, self._slots)
+        left = None if self._figures is None else (None, os.dup(self._figures.fileno()))
+        self._terms = Terms(self._config, self._home, self._slots, left)
+        if self._figures is not None:
+            self._terms.memory.take_place(OWN_PLACE)
         self._crew = Crew(self._terms, self._when_ready, why=why)
         self._thread = threading.Thread(target=self._run, name="bridgehead-parent", daemon=True)
         self._thread.start()
@@ -82,19 +94,24 @@ class Succession:
         if self._thread is not None:
             self._thread.join()
 
-    def become_parent(self, told: Callable[[], bool]) -> NoReturn:
+    def become_parent(self, told: Callable[[], bool], operators: Sequence[Bound]) -> NoReturn:
         """This process has nothing else to do any more; what its application has left behind goes.
 
-        `told`: whether a signal has come meanwhile, which is for the parent.
+        `told`: whether a signal has come meanwhile, which is for the parent. `operators`: the sockets at
+        which they ask.
         """
         self._crew.leave()
         self._passed.tell()
         self.end()
+        if self._figures is not None:
+            self.sheets.count_end("stopped")
+            self.sheets.give_up(OWN_PLACE)
+            self._terms.memory.leave_place(OWN_PLACE)
         self._is_left = True
         for number in self._passed.take():
             self.tell(number)
         os.chdir(self._home.folder or os.curdir)
-        handover = Handover.of(self._terms, self._crew, anew=False)
+        handover = Handover.of(self._terms, self._crew, operators, anew=False)
         if told():
             self.tell(signal.SIGTERM)
         handover.execute()

@@ -95,9 +95,8 @@ def differences(theirs: Outcome, ours: Outcome) -> list[str]:
         wrong.append(f"it ends with {theirs.exit_code} under uvicorn, with {ours.exit_code} here")
     if len(ours.tracebacks) > len(theirs.tracebacks):
         told = "\n".join(ours.tracebacks)
-        wrong.append(
-            f"{len(theirs.tracebacks)} tracebacks in its log under uvicorn, {len(ours.tracebacks)} here:\n{told}"
-        )
+        counts = f"{len(theirs.tracebacks)} tracebacks in its log under uvicorn, {len(ours.tracebacks)} here"
+        wrong.append(f"{counts}:\n{told}")
     return wrong
 
 

@@ -241,7 +241,8 @@ def test_how_many_threads_there_may_be_is_known_before_the_first() -> None:
         return before, diagnostics.executor_of(loop)
 
     before, after = asyncio.run(before_and_after())
-    assert before is not None and after is not None
+    assert before is not None
+    assert after is not None
     assert (before.threads, before.most) == (0, after.most)
 
 

@@ -12,6 +12,7 @@ import subprocess
 import threading
 
 from bridgehead import log
+from bridgehead.admin import Desk
 from bridgehead.caught import Caught
 from bridgehead.offspring import interpreter
 from bridgehead.supervisor.crew import SIGNALS, Crew
@@ -23,7 +24,7 @@ CHECK = "check"  # instead of a number: only show that the program starts
 _PATIENCE = 30.0  # seconds for that
 
 
-def run(terms: Terms, crew: Crew, caught: Caught) -> signal.Signals:
+def run(terms: Terms, crew: Crew, desk: Desk, caught: Caught) -> signal.Signals:
     """Be the parent until told to stop; the signal that said so."""
     if terms.config.control_socket is not None:
         crew.open_desk(listen(terms.config.control_socket))
@@ -36,7 +37,8 @@ def run(terms: Terms, crew: Crew, caught: Caught) -> signal.Signals:
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         for number in caught.take():
             signal.pthread_kill(threading.get_ident(), number)  # blocked: it waits
-        Handover.of(terms, crew, anew=True).execute()
+        operators = desk.leave()  # kept, since a socket that nobody has is closed
+        Handover.of(terms, crew, operators, anew=True).execute()
     log.parent_finished(os.getpid())
     return told
 

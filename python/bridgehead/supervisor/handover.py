@@ -36,11 +36,12 @@ class Handover:
     memory: int
     figures: int
     slots: list[list[dict[str, Any]]]
+    operators: list[dict[str, Any]] | None  # the sockets at which they ask
     crew: dict[str, Any]
     anew: bool  # whether the workers are of an older program
 
     @classmethod
-    def of(cls, terms: Terms, crew: Crew, *, anew: bool) -> Self:
+    def of(cls, terms: Terms, crew: Crew, operators: Iterable[Bound], *, anew: bool) -> Self:
         """All of it, once the crew was left."""
         return cls(
             order=Order(config=terms.config, path=[*sys.path]).written(),
@@ -49,6 +50,7 @@ class Handover:
             memory=terms.memory.fileno(),
             figures=terms.figures.fileno(),
             slots=[[_written(each) for each in slot] for slot in terms.slots],
+            operators=[_written(each) for each in operators],
             crew=crew.written(),
             anew=anew,
         )
@@ -58,7 +60,8 @@ class Handover:
         """What `execute` left."""
         with os.fdopen(descriptor, "rb") as file:
             file.seek(0)
-            return cls(**json.load(file))
+            # A program of before has closed those of its operators.
+            return cls(**{"operators": None, **json.load(file)})
 
     def execute(self) -> NoReturn:
         """Run the next program in this process, whose signals wait until it catches them."""
@@ -82,6 +85,10 @@ class Handover:
         home = Home(environ=self.environ, identity=self._identity())
         return Terms(order.config, home, slots, (self.memory, self.figures))
 
+    def left_by_operators(self) -> list[Bound] | None:
+        """Where they ask; None: that is to be bound anew."""
+        return None if self.operators is None else [_read(each) for each in self.operators]
+
     def _identity(self) -> Identity | None:
         if self.identity is None:
             return None
@@ -90,6 +97,7 @@ class Handover:
     def _descriptors(self) -> Iterable[int]:
         yield from (self.memory, self.figures)
         yield from {each["number"] for slot in self.slots for each in slot}
+        yield from (each["number"] for each in self.operators or ())
         for post in self.crew["posts"]:
             for child in (post["serving"], post["coming"], *post["leaving"]):
                 if child is not None:

@@ -132,8 +132,10 @@ class Hired(Offspring):
 class Terms:
     """What is the same for every worker."""
 
-    def __init__(self, config: Config, home: Home, slots: Slots, left: tuple[int, int] | None = None) -> None:
-        """`left`: the memory and the figures that another program in this process has left."""
+    def __init__(
+        self, config: Config, home: Home, slots: Slots, left: tuple[int | None, int] | None = None
+    ) -> None:
+        """`left`: the memory, if there is any, and the figures that another in this process has left."""
         memory, figures = left or (None, None)
         self.memory = Memory(memory)
         self.figures = Figures(figures)

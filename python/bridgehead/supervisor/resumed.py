@@ -31,7 +31,7 @@ def main() -> NoReturn:
     file = pidfile.write_again(terms.config.pidfile)
     with Caught(SIGNALS) as caught:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-        desk = Desk(terms.config, terms.figures.sheets)
+        desk = Desk(terms.config, terms.figures.sheets, handover.left_by_operators())
         crew = Crew(terms, may_leave=anew.starts)
         crew.take_over(handover.crew)
         if handover.anew:
@@ -40,7 +40,7 @@ def main() -> NoReturn:
         else:
             Notices(terms.home.environ).ready()
         try:
-            anew.run(terms, crew, caught)
+            anew.run(terms, crew, desk, caught)
         finally:
             desk.close()
             terms.slots.close()
