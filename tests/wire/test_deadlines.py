@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import pytest
 from harness import Client, Server, request
@@ -149,6 +150,26 @@ def test_a_rate_is_due_once_a_client_was_waited_for_long_enough(loop: str) -> No
             assert client.try_send(b"x" * 100)
             assert time.monotonic() < until
         assert client.read_response().status == 408
+
+
+def test_what_comes_with_the_head_pays_for_a_pause_as_what_comes_behind_it_does() -> None:
+    some = b"x" * 6000
+    uploads = {
+        b"Content-Length: 6002": (some, b"xx"),
+        b"Transfer-Encoding: chunked": (b"1770\r\n" + some + b"\r\n", b"2\r\nxx\r\n0\r\n\r\n"),
+    }
+    # Twelve seconds' worth: more than the five after which the rate is looked at, less than the longest gap.
+    with Server("wire_app:app", "--min-rate", "500") as server, ExitStack() as stack:
+        clients = {framing: stack.enter_context(server.connect()) for framing in uploads}
+        for framing, client in clients.items():
+            client.send(
+                b"POST /echo HTTP/1.1\r\nHost: test\r\n" + framing + b"\r\n\r\n" + uploads[framing][0]
+            )
+        assert not next(iter(clients.values())).is_readable(7)
+        for framing, client in clients.items():
+            assert not client.is_readable(0), framing
+            client.send(uploads[framing][1])
+            assert client.read_response(method="POST").body == some + b"xx"
 
 
 @pytest.mark.runtimes

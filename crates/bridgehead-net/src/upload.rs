@@ -101,7 +101,9 @@ impl Uploader {
 
     /// Carries the rest, until it is complete, broken, too slow, or no longer of use.
     pub(crate) async fn pump(self, mut body: impl Source, limits: PaceLimits, executor: Executor) {
-        let (mut pace, mut received) = (Pace::new(limits), self.received());
+        let (mut pace, mut received) = (Pace::new(limits), 0);
+        // What came with the head pays as well.
+        self.count(&mut pace, &mut received);
         let mut timer: Option<Pin<Box<Sleep>>> = None;
         let mut discard = Discard::default();
         poll_fn(|cx| {
@@ -123,8 +125,7 @@ impl Uploader {
                 };
                 match came {
                     Progress::Partial => {
-                        let before = std::mem::replace(&mut received, self.received());
-                        pace.progress(usize::try_from(received - before).unwrap_or(usize::MAX));
+                        self.count(&mut pace, &mut received);
                         pace.rest();
                     }
                     Progress::Complete | Progress::CutOff | Progress::Refused(_) => return Poll::Ready(()),
@@ -134,8 +135,10 @@ impl Uploader {
         .await;
     }
 
-    fn received(&self) -> u64 {
-        self.0.lock().upload.received
+    /// Has what came since it was counted last pay for waiting.
+    fn count(&self, pace: &mut Pace, counted: &mut u64) {
+        let before = std::mem::replace(counted, self.0.lock().upload.received);
+        pace.progress(usize::try_from(*counted - before).unwrap_or(usize::MAX));
     }
 
     /// Whether the application waits for more: only then a client can be too slow.
