@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterator
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 
 import pytest
 from harness import UVICORN, Response, Server
+from harness.server import COMPLAINTS
 
 START = '{"type": "http.response.start", "status": 200}'
 BODY = '{"type": "http.response.body", "body": b"x"}'
@@ -313,3 +316,34 @@ def test_sends_of_several_tasks_each_arrive_whole(server: Server) -> None:
 
 def test_a_message_sent_by_a_subclass_of_dict_is_a_message(server: Server) -> None:
     assert server.ask("/dict-subclass").body == b"subclass"
+
+
+FORGETS = """
+import asyncio
+
+
+async def app(scope, receive, send):
+    if scope["type"] != "http":
+        return
+    receive()
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    send({"type": "http.response.body", "body": b"forgotten"})
+    send({"type": "http.response.body", "body": b"closed"}).close()
+    cancelled = [asyncio.create_task(each) for each in (receive(), send({}))]
+    for each in cancelled:
+        each.cancel()
+    await asyncio.wait(cancelled)
+    await send({"type": "http.response.body", "body": b"sent"})
+"""
+
+
+@pytest.mark.runtimes
+def test_who_forgets_to_await_is_warned_where_that_was_and_nobody_else_is(loop: str, tmp_path: Path) -> None:
+    (tmp_path / "forgets.py").write_text(FORGETS)
+    with Server("forgets:app", "--loop", loop, cwd=tmp_path, allow=COMPLAINTS) as server:
+        assert server.ask("/").body == b"sent"
+        server.stop()
+        told = re.findall(
+            r"forgets.py:(\d+): RuntimeWarning: coroutine '(?:\w+\.)?(\w+)' was never", server.stderr
+        )
+    assert told == [("8", "receive"), ("10", "send")]

@@ -4,9 +4,10 @@
 //! first step: one that is cancelled before has taken nothing. A step that can be answered completes without
 //! suspending its task.
 
+use std::ffi::CStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use pyo3::exceptions::{PyRuntimeError, PyStopIteration};
+use pyo3::exceptions::{PyRuntimeError, PyRuntimeWarning, PyStopIteration};
 use pyo3::prelude::*;
 
 use crate::file_send::FileSend;
@@ -19,7 +20,8 @@ use crate::under_gil::UnderGil;
 #[pyclass(frozen, module = "bridgehead._native")]
 pub(crate) struct Receive {
     http: Py<Http>,
-    // The loop's thread only; pyo3 wants classes to be shareable.
+    // The loop's thread only, both; pyo3 wants classes to be shareable.
+    begun: AtomicBool,
     ended: AtomicBool,
 }
 
@@ -44,7 +46,7 @@ enum Stage {
 
 impl Receive {
     pub(crate) fn new(http: Py<Http>) -> Self {
-        Self { http, ended: AtomicBool::new(false) }
+        Self { http, begun: AtomicBool::new(false), ended: AtomicBool::new(false) }
     }
 }
 
@@ -53,6 +55,37 @@ impl Send {
         let file = message::take_file(&message);
         Self { http, stage: UnderGil::new(Stage::Fresh(message.unbind(), file)) }
     }
+}
+
+impl Drop for Receive {
+    fn drop(&mut self) {
+        if !*self.begun.get_mut() && !*self.ended.get_mut() {
+            was_never_awaited(c"coroutine 'receive' was never awaited");
+        }
+    }
+}
+
+impl Drop for Send {
+    fn drop(&mut self) {
+        if matches!(self.stage.get_mut(), Stage::Fresh(..)) {
+            was_never_awaited(c"coroutine 'send' was never awaited");
+        }
+    }
+}
+
+/// As Python says it of a coroutine that nobody keeps any more.
+#[cold]
+fn was_never_awaited(words: &CStr) {
+    // An interpreter that ends has nobody to be told.
+    Python::try_attach(|py| {
+        let pending = PyErr::take(py);
+        if let Err(error) = PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), words, 1) {
+            error.write_unraisable(py, None);
+        }
+        if let Some(pending) = pending {
+            pending.restore(py);
+        }
+    });
 }
 
 /// What a step gives: something to wait for, `None` for a turn of the loop, or its end.
@@ -85,6 +118,7 @@ impl Receive {
     }
 
     fn __next__(&self, py: Python<'_>) -> Step {
+        self.begun.store(true, Ordering::Relaxed);
         if self.ended.load(Ordering::Relaxed) {
             return Err(ended_already("receive()"));
         }

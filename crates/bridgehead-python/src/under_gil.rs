@@ -21,6 +21,11 @@ impl<T> UnderGil<T> {
         self.0.borrow_mut()
     }
 
+    /// For who has it to itself.
+    pub(crate) fn get_mut(&mut self) -> &mut T {
+        self.0.get_mut()
+    }
+
     /// For Python's collector, which holds the GIL. `None` if it was called by somebody who is at it further down.
     pub(crate) fn visited<'a>(&'a self, _: &PyVisit<'a>) -> Option<Ref<'a, T>> {
         self.0.try_borrow().ok()
