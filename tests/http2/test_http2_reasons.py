@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from harness import UVICORN, Client, Server
-from harness.frames import DATA, ENDS_HEAD, ENDS_STREAM, HEADERS, FrameClient, asks, frame, head
+from harness.frames import DATA, ENDS_HEAD, ENDS_STREAM, HEADERS, PREFACE, FrameClient, asks, frame, head
 
 from bridgehead.testing import ServerThread
 
@@ -101,3 +101,15 @@ def test_streams_that_are_broken_off_are_counted_at_any_level() -> None:
         client.client.send(asks(7, "/"))
         assert client.answer(7) == "200"
         assert server.server.counts() == {"bad_stream": 3}
+
+
+@pytest.mark.parametrize("begun", [16, 20, 23])
+def test_a_preface_that_does_not_end_is_counted_and_told(begun: int) -> None:
+    """By `PRI` alone it could be a request of HTTP/1, and is answered as one."""
+    with Server("corpus_app:app", "--timeout-header", "200ms", "--log-level", "debug") as server:
+        with server.connect() as client:
+            client.send(PREFACE[:begun])
+            client.read_to_any_end()
+            server.wait_line(f"127.0.0.1:{client.port}: Request Timeout: the client's preface took too long")
+        server.stop()
+        assert "slow_head 1" in server.stderr

@@ -112,7 +112,7 @@ pub(crate) async fn run(line: Arc<Line>, worker: Arc<Worker>, ahead: Bytes) {
     let wire = Wire::new(Arc::clone(&line), ahead, traffic.clone());
     let mut watch = worker.watch.clone();
     let mut timer = pin!(worker.executor.sleep(line.config.keep_alive));
-    let Some(mut connection) = shake_hands(wire, &line.config, &mut watch, timer.as_mut()).await else {
+    let Some(mut connection) = shake_hands(wire, &line, &mut watch, timer.as_mut()).await else {
         return;
     };
     let (alive, _) = watch::channel(());

@@ -13,6 +13,8 @@ use bytes::Bytes;
 use h2::server;
 
 use crate::config::Config;
+use crate::line::Line;
+use crate::refusal::Refusal;
 use crate::shutdown::{Stage, Watch};
 use crate::stream_head;
 use crate::traffic::Wire;
@@ -46,16 +48,22 @@ pub(crate) type Connection = server::Connection<Wire, Bytes>;
 /// Waits for the rest of the preface.
 pub(crate) async fn shake_hands(
     wire: Wire,
-    config: &Config,
+    line: &Line,
     watch: &mut Watch,
     mut timer: Pin<&mut Sleep>,
 ) -> Option<Connection> {
+    let config = &line.config;
     let deadline = config.bounds.head_time.map(|time| Instant::now() + time);
     tokio::select! {
         biased;
         connection = protocol(config).handshake(wire) => connection.ok(),
         _ = watch.reached(Stage::Draining) => None,
-        () = poll_fn(|cx| poll_deadline(timer.as_mut(), deadline, cx)) => None,
+        () = poll_fn(|cx| poll_deadline(timer.as_mut(), deadline, cx)) => {
+            config.tally.refused(Refusal::SlowHead);
+            let why = || "Request Timeout: the client's preface took too long".to_owned();
+            line.tell_refusal(&line.peer, why, None);
+            None
+        }
     }
 }
 
