@@ -168,7 +168,7 @@ class Worker:
         if self._network.fallback is not None:
             reason = "The network has a thread of its own, since it cannot be turned under uvloop: %s."
             log.logger().warning(reason, self._network.fallback)
-        elif config.runtime == "fused" and _runtime(place) == "threaded":
+        elif config.runtime == "fused" and not (place.own is not None and place.own.fused):
             log.logger().warning(
                 "runtime is fused, but a loop that is not Bridgehead's own is left alone: the network has a "
                 "thread of its own."
