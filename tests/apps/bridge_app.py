@@ -103,7 +103,7 @@ async def await_what_refuses(scope: Scope, receive: Receive, send: Send) -> None
 async def show_objects(scope: Scope, receive: Receive, send: Send) -> None:
     """How many objects of the bridge's types there are; the uncollectable ones by their type's references."""
     await read_body(receive)
-    made = {"Receive": receive(), "Send": send({})}
+    made: dict[str, Any] = {"Receive": receive(), "Send": send({})}
     types = {type(each): name for name, each in made.items()}
     for each in made.values():
         each.close()
