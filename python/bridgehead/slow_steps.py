@@ -28,8 +28,8 @@ _RUN_LOOPS = (_OUR_LOOPS, os.path.join("asyncio", "base_events.py"))
 _CALLS = os.path.join("asyncio", "events.py")  # what it called is over
 _POLL = (os.path.join(OUR_FOLDER, "selector.py"), os.path.join(os.path.dirname(os.__file__), "selectors.py"))
 _AFTERWARDS = (__file__, awaiters.__file__, whereabouts.__file__, os.path.join(OUR_FOLDER, "route.py"))
-# A loop that is not written in Python does not show what it calls.
 _THROUGH = (*_RUN_LOOPS, *_POLL, *_AFTERWARDS, _CALLS)
+# A loop that is not written in Python does not show what it calls.
 _NAMELESS = "a callback that is no Python code"
 _UNKNOWN = "something that was over before it could be looked at"
 
