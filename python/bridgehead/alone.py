@@ -29,12 +29,12 @@ from bridgehead.home import Home
 from bridgehead.notices import Notices
 from bridgehead.patience import Patience
 from bridgehead.server_config import Config
-from bridgehead.sockets import Bound
 from bridgehead.station import OWN_PLACE
 from bridgehead.taken_signals import Taken
 from bridgehead.terminal import Terminal
 
 if TYPE_CHECKING:
+    from bridgehead.admin import Desk
     from bridgehead.succession import Succession
     from bridgehead.supervisor.figures import Figures
     from bridgehead.supervisor.hired import Start
@@ -68,7 +68,7 @@ class Alone(CommandServer):
         forks.register([self._lent, self._recalled])
         self._succession: Succession | None = None
         self._figures: Figures | None = None
-        self._operators: list[Bound] = []  # the sockets at which they ask, between two who answer
+        self._desk: Desk | None = None  # from the server's end until its process is a parent
         self._not_before = 0.0
         self._pause = _PAUSE
         self._is_succeeded = False
@@ -100,13 +100,13 @@ class Alone(CommandServer):
             signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED)
             self._control.close()
             if not self._control.heard and not self._told:
-                self._succession.become_parent(lambda: self._told, self._operators)
+                self._succession.become_parent(lambda: self._told, self._desk)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, _BLOCKED)  # it came when the loop was closed
         if not self._is_passed_on:
             self._succession.tell(signal.SIGTERM)
         self._succession.end()
-        for each in self._operators:
-            each.close()
+        if self._desk is not None:
+            self._desk.close()
         super()._leave()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
@@ -137,7 +137,7 @@ class Alone(CommandServer):
 
     def _close_sockets(self) -> None:
         if self._is_succeeded and self._books is not None:
-            self._operators = self._books.leave()
+            self._desk = self._books.hand_over_desk()
         super()._close_sockets()
 
     def _patience(self) -> Patience:

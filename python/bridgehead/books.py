@@ -12,7 +12,6 @@ from bridgehead._native import Sheet, Sheets
 from bridgehead.admin import Desk
 from bridgehead.config import Config
 from bridgehead.diagnostics import Watched
-from bridgehead.sockets import Bound
 from bridgehead.station import Station
 
 
@@ -34,10 +33,10 @@ class Books:
         if self._desk is not None:
             self._desk.show(figures)
 
-    def leave(self) -> list[Bound]:
-        """The sockets at which operators ask, for who answers them from here on."""
+    def hand_over_desk(self) -> Desk | None:
+        """It goes on to answer operators when this is closed, and is the caller's."""
         desk, self._desk = self._desk, None
-        return desk.leave() if desk is not None else []
+        return desk
 
     def vigil(self, what: str) -> AbstractContextManager[None]:
         """Have it told what holds the loop while no network serves on it, but the application does this."""

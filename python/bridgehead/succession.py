@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import NoReturn
 
 from bridgehead._native import Sheets
+from bridgehead.admin import Desk
 from bridgehead.config import Config
 from bridgehead.home import Home
 from bridgehead.sockets import Bound
@@ -94,11 +95,11 @@ class Succession:
         if self._thread is not None:
             self._thread.join()
 
-    def become_parent(self, told: Callable[[], bool], operators: Sequence[Bound]) -> NoReturn:
+    def become_parent(self, told: Callable[[], bool], desk: Desk | None) -> NoReturn:
         """This process has nothing else to do any more; what its application has left behind goes.
 
-        `told`: whether a signal has come meanwhile, which is for the parent. `operators`: the sockets at
-        which they ask.
+        `told`: whether a signal has come meanwhile, which is for the parent. `desk`: it answers operators
+        until then.
         """
         self._crew.leave()
         self._passed.tell()
@@ -111,6 +112,7 @@ class Succession:
         for number in self._passed.take():
             self.tell(number)
         os.chdir(self._home.folder or os.curdir)
+        operators = [] if desk is None else desk.leave()
         handover = Handover.of(self._terms, self._crew, operators, anew=False)
         if told():
             self.tell(signal.SIGTERM)
