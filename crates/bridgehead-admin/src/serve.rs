@@ -145,9 +145,8 @@ pub async fn serve(admin: Arc<Admin>, listener: Listener, stop: oneshot::Receive
             _ = &mut stop => break,
             _ = looks.tick() => admin.look(),
             Some(_) = guests.join_next() => {}
-            guest = door.let_in() => match guest {
-                Ok(guest) => drop(guests.spawn(guest.converse(Arc::clone(&admin), Arc::clone(&seats)))),
-                Err(_) => sleep(PAUSE).await,
+            guest = door.let_in() => {
+                guests.spawn(guest.converse(Arc::clone(&admin), Arc::clone(&seats)));
             }
         }
     }
@@ -193,7 +192,16 @@ impl Door {
     }
 
     /// Lets in the next one. Dropped while it waits, it has let in nobody.
-    async fn let_in(&self) -> io::Result<Guest> {
+    async fn let_in(&self) -> Guest {
+        loop {
+            match self.accept().await {
+                Ok(guest) => return guest,
+                Err(_) => sleep(PAUSE).await,
+            }
+        }
+    }
+
+    async fn accept(&self) -> io::Result<Guest> {
         Ok(match &self.open {
             Open::Tcp(listener) => {
                 let (stream, _) = listener.accept().await?;
